@@ -1,0 +1,53 @@
+// What an engine hands in (a batch) and what it gets back (a ticket; after a failure, an outcome a slot).
+#pragma once
+
+#include <rollback/position.hpp>
+
+#include <cstdint>
+
+namespace rollback {
+inline namespace v0_1 {
+
+/// How many of a slot's last rows in a batch may still be rejected.
+struct Unverified {
+  Slot slot;
+  std::int32_t rows = 0;
+};
+
+/// The rows an engine decodes together, and how it cut them into chunks. All memory is the engine's and may be freed
+/// once `Books::begin` has returned.
+///
+/// A slot's rows stand in rising order of position, each one past the last, starting at the slot's tip; between them
+/// there may be rows of other slots. A row whose slot index is negative is padding and is ignored.
+struct Batch {
+  Slot const* slots = nullptr;          // [rows]
+  Position const* positions = nullptr;  // [rows]
+  std::int32_t rows = 0;
+  std::int32_t const* chunk_ends = nullptr;  // [chunks] rising; row `chunk_ends[k] - 1` is the last of chunk k
+  std::int32_t chunks = 0;
+  Unverified const* unverified = nullptr;  // [unverified_count] a slot at most once; others have none
+  std::int32_t unverified_count = 0;
+};
+
+/// Handle of an open batch. Closed once every slot in it is committed or failed.
+struct Ticket {
+  std::int32_t index = -1;
+  std::uint32_t serial = 0;
+};
+
+/// What is known of the first bad chunk, and so of all after it.
+enum class BadChunk : std::uint8_t {
+  may_have_run,   // some of its work may have been carried out
+  never_started,  // nothing of it, or of a later chunk, was carried out
+};
+
+/// What became of one slot of a failed batch.
+struct Outcome {
+  Slot slot;
+  Position tip = 0;    // feed on from here
+  bool armed = false;  // whether the next batch restores a kept state first
+  Position reach = 0;  // the slot's oldest landing now; see `Books::reach`
+};
+
+}  // namespace v0_1
+}  // namespace rollback

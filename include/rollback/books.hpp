@@ -1,0 +1,238 @@
+// The books: who can go where, and what each chunk must do. Pure host C++, no pointers to state.
+#pragma once
+
+#include <rollback/batch.hpp>
+#include <rollback/component.hpp>
+#include <rollback/detail/tier_table.hpp>
+#include <rollback/plan.hpp>
+#include <rollback/position.hpp>
+#include <rollback/verdict.hpp>
+#include <rollback/window_guard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rollback {
+inline namespace v0_1 {
+
+/// What books are made for. Everything is allocated by the constructor; nothing later.
+struct BooksOptions {
+  std::int32_t slots = 1;           // sequences kept at once; at least 1
+  std::int32_t max_rows = 1;        // rows of a batch; at least 1
+  std::int32_t max_chunks = 1;      // chunks of a batch; at least 1
+  std::int32_t max_chunk_rows = 0;  // rows of a chunk; 0: max_rows
+  Position max_context = 0;         // positions are below this; 0: no limit
+  bool entry_copy = false;          // a batch advances a copy of the plane, so that a failure keeps the plane at entry
+  std::vector<Component> components;  // at most max_components; components are joined: all of them can land, or none
+  std::vector<Window> windows;        // at most max_windows
+};
+
+/// Where the outcomes of a failed batch go.
+struct Outcomes {
+  Outcome* data = nullptr;
+  std::int32_t capacity = 0;
+  std::int32_t count = 0;  // slots whose batch failed; only the first `capacity` are written
+};
+
+/// The books of all sequences of one engine.
+///
+/// A position is a landing of a slot if every component keeps its state there (in any tier, or it is empty there) and
+/// every window still has the rows below it. Components and windows go back together or not at all.
+///
+/// The way of a batch: `begin`, then `plan` for every chunk and component (const, as often as wanted), `settle` for
+/// every chunk that is known to have run, `commit` for every slot at the position up to which it was accepted; or
+/// `fail`, naming the first bad chunk. One batch is open at a time.
+///
+/// Threads: one writer; any number of concurrent const calls while nobody writes. Distinct books are independent.
+/// Nothing but the constructor allocates or throws; nothing locks. Costs do not depend on depths or tips.
+class Books {
+ public:
+  /// @throws std::invalid_argument naming the option and its allowed range
+  explicit Books(BooksOptions const& options);
+
+  // ---- what they were made for -------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::int32_t slots() const noexcept { return slots_; }
+  [[nodiscard]] std::int32_t components() const noexcept { return static_cast<std::int32_t>(components_.size()); }
+  /// The component; the index must be in [0, components()).
+  [[nodiscard]] Component const& component(std::int32_t index) const noexcept;
+  /// The planes of a slot, by purpose; the index must be in [0, components()).
+  [[nodiscard]] Places places(std::int32_t component) const noexcept;
+  /// The name of a component or, from components() on, of a window; for `Landing::limited_by`. Empty where out of
+  /// range.
+  [[nodiscard]] char const* name(std::int32_t index) const noexcept;
+  /// The distance between landings deep in the past: the least common multiple of what the components keep there, in
+  /// tokens; 1 where nothing limits; 0 where some component keeps no boundaries, so that there are none.
+  [[nodiscard]] Position alignment() const noexcept { return alignment_; }
+  /// How many rows of a slot may be unverified: the least depth of a per-token tier.
+  [[nodiscard]] std::int32_t per_token() const noexcept { return per_token_; }
+  /// The host memory that books of `options` take, in bytes; asked before anything exists.
+  [[nodiscard]] static std::size_t bytes(BooksOptions const& options);
+
+  // ---- where sequences are -----------------------------------------------------------------------------------------
+
+  /// The handle of the slot at `index`; of no slot where out of range.
+  [[nodiscard]] Slot slot(std::int32_t index) const noexcept;
+  /// The committed end: positions [0, tip) are in; -1 for an unknown or stale slot.
+  [[nodiscard]] Position tip(Slot slot) const noexcept;
+  /// The next position `begin` expects; -1 for an unknown or stale slot.
+  [[nodiscard]] Position head(Slot slot) const noexcept;
+  /// Whether a rollback was accepted and its restore has not been consumed yet.
+  [[nodiscard]] bool is_armed(Slot slot) const noexcept;
+  /// The live place (0, or 0 and 1 in turn with an entry copy) that the next chunk of the slot advances; -1 if unknown.
+  [[nodiscard]] std::int32_t live_place(Slot slot) const noexcept;
+
+  // ---- where they can go back to -----------------------------------------------------------------------------------
+
+  /// Whether the sequence can go back to position `p`, that is keep the positions below `p` only. `tip` is accepted and
+  /// changes nothing; 0 is always accepted. Same answer as `roll_back`.
+  [[nodiscard]] Verdict can_land(Slot slot, Position p) const noexcept;
+  /// The newest landing at or below `wanted`, and what it takes to get from there to it. Position 0 is always possible,
+  /// so there is a landing unless the slot is unknown, stale or in flight (then `position` is -1 and `why` says so).
+  [[nodiscard]] Landing nearest(Slot slot, Position wanted) const noexcept;
+  /// The oldest landing that is not a restart: above 0, or the tip where there is none; -1 for an unknown slot.
+  /// O(depth).
+  [[nodiscard]] Position reach(Slot slot) const noexcept;
+  /// All landings above 0 and below the tip in rising order, and the tip itself where it is kept. O(depth log depth).
+  /// @return how many there are; they are written to `out` only if `capacity` is enough
+  [[nodiscard]] std::int32_t landings(Slot slot, Landing* out, std::int32_t capacity) const noexcept;
+
+  /// Takes the positions from `p` on back. On acceptance the tip is `p`, and unless `p` was the tip or 0 a restore is
+  /// armed: it stands in the plan of the next chunk that contains the slot, and in no other. Refused: nothing changes.
+  [[nodiscard]] Verdict roll_back(Slot slot, Position p) noexcept;
+  /// Empties the slot for its next user: tip 0, nothing kept, a new generation, which is written to `slot`. Goes
+  /// through while a batch is open; the slot's rows in it are then padding. O(depth).
+  [[nodiscard]] Verdict clear(Slot& slot) noexcept;
+
+  // ---- batches -----------------------------------------------------------------------------------------------------
+
+  /// Where a chunk that starts at `from` must end at the latest, if the slot's batch ends at `end`: the next position
+  /// in (from, end] whose state is kept and that some component cannot deliver inside a chunk; else `end`.
+  [[nodiscard]] Position next_cut(Slot slot, Position from, Position end) const noexcept;
+  /// Opens a batch. From here on `tip` stays, `head` is the batch's end, and what the batch may overwrite is not
+  /// listed. Refused: nothing changes, and `bad_row` (where not null) has the row that was refused, or -1. O(rows).
+  [[nodiscard]] Verdict begin(Batch const& batch, Ticket& ticket, std::int32_t* bad_row = nullptr) noexcept;
+
+  /// The smallest shape that a chunk fits, counts rounded up to powers of two.
+  [[nodiscard]] Verdict shape(Ticket const& ticket, std::int32_t chunk, Shape& out) const noexcept;
+  /// A shape that fits every chunk of at most so many rows and sequences.
+  [[nodiscard]] Shape worst_shape(std::int32_t rows, std::int32_t sequences) const noexcept;
+  /// How many entries each list of a component needs for a shape. Depends on nothing else.
+  [[nodiscard]] Lengths lengths(std::int32_t component, Shape const& shape) const noexcept;
+  /// Writes what a chunk must do for one component. Pure: any chunk, in any order, as often as wanted, with the same
+  /// result. Lists whose pointer is null are left out. O(rows of the chunk + states kept * rows of a plane).
+  [[nodiscard]] Verdict plan(Ticket const& ticket, std::int32_t chunk, std::int32_t component, Shape const& shape,
+                             RowMap const& map, Lists& lists) const noexcept;
+
+  /// Chunk `chunk` is known to have run on every device. Chunks settle in order.
+  [[nodiscard]] Verdict settle(Ticket const& ticket, std::int32_t chunk) noexcept;
+  /// The slot's rows are accepted up to `accepted`, its new tip: from its first unverified row's position to its end.
+  /// Below the end a restore is armed. All chunks with rows of the slot must have settled.
+  [[nodiscard]] Verdict commit(Ticket const& ticket, Slot slot, Position accepted) noexcept;
+  /// Ends the batch for every slot that is not committed: chunk `first_bad` and all after it count as `state` says. The
+  /// number of chunks names none: all ran, but the engine will not commit.
+  ///
+  /// A slot is offered the best of: its entry (untouched, or in an entry copy, or an armed restore whose place is still
+  /// there), the end of the good chunks if nothing of the bad one ran, the newest landing, armed; 0 at the worst.
+  [[nodiscard]] Verdict fail(Ticket const& ticket, std::int32_t first_bad, BadChunk state, Outcomes& outcomes) noexcept;
+
+ private:
+  struct SlotState {
+    Position tip = 0;
+    Position live = 0;  // the position whose state the live plane holds; -1: nobody knows
+    std::uint32_t generation = 1;
+    std::int32_t live_place = 0;
+    std::int32_t open = -1;  // its entry in the open batch
+  };
+  struct OpenSlot {  // one slot in the open batch
+    detail::Span span;
+    std::int32_t slot;
+    std::int32_t unverified;
+    std::int32_t order;  // its rows: rows_by_slot_[order + (position - span.begin)]
+    std::int32_t last_chunk;
+    std::int32_t live_from;  // the live place at entry
+    std::int32_t live_to;    // the one that the batch advances
+    Position lowest_before[max_windows];
+    bool closed;  // committed, failed or cleared
+  };
+  struct ComponentState {
+    Component component;
+    std::int32_t per_token_tier = -1;  // index into tiers_
+    std::int32_t aligned_tier = -1;
+  };
+  struct ChunkSpan {  // the rows of one slot in one chunk
+    Position begin;
+    Position end;
+    bool first;  // the slot's first rows in the batch
+  };
+  struct Floor {
+    Position position;
+    std::int32_t limited_by;
+  };
+
+  static void check(BooksOptions const& options);
+  [[nodiscard]] std::int32_t tier_of(Position quantum, std::int32_t depth, std::int32_t spares);
+  [[nodiscard]] Verdict known(Slot slot) const noexcept;
+  [[nodiscard]] bool armed(SlotState const& s) const noexcept { return s.tip > 0 && s.live != s.tip; }
+
+  [[nodiscard]] Position floor_of(std::int32_t component, std::int32_t slot, Position p) const noexcept;
+  [[nodiscard]] Floor joint_floor(std::int32_t slot, Position p) const noexcept;
+  [[nodiscard]] Verdict why_not(std::int32_t slot, Position p, std::int32_t limited_by) const noexcept;
+  [[nodiscard]] Tier tier_at(std::int32_t slot, Position p) const noexcept;
+  void land(std::int32_t slot, Position p) noexcept;
+
+  [[nodiscard]] bool is_open(Ticket const& ticket) const noexcept;
+  [[nodiscard]] Verdict check_rows(Batch const& batch, std::int32_t* bad_row) noexcept;
+  [[nodiscard]] Verdict check_unverified(Batch const& batch) noexcept;
+  [[nodiscard]] Verdict check_cuts() const noexcept;
+  void index_rows(std::int32_t rows) noexcept;
+  void close(OpenSlot& open) noexcept;
+  [[nodiscard]] std::int32_t row_of(OpenSlot const& open, Position p) const noexcept;
+  [[nodiscard]] std::int32_t chunk_of_row(std::int32_t row) const noexcept;
+  [[nodiscard]] std::int32_t chunk_begin(std::int32_t chunk) const noexcept;
+  [[nodiscard]] std::int32_t chunk_writing(OpenSlot const& open, Position q) const noexcept;
+
+  template <class F>
+  void for_each_span(std::int32_t chunk, F f) const noexcept;
+  template <class F>
+  void for_each_restore(ComponentState const& c, OpenSlot const& open, ChunkSpan const& span, F f) const noexcept;
+  template <class F>
+  void for_each_snapshot(ComponentState const& c, OpenSlot const& open, ChunkSpan const& span, F f) const noexcept;
+  [[nodiscard]] ComponentShape count(ComponentState const& c, std::int32_t chunk) const noexcept;
+  [[nodiscard]] std::int32_t kept_base(ComponentState const& c, Tier tier) const noexcept;
+
+  std::int32_t slots_;
+  std::int32_t max_rows_;
+  std::int32_t max_chunks_;
+  std::int32_t max_chunk_rows_;
+  Position max_context_;
+  bool entry_copy_;
+  std::int32_t per_token_;
+  Position alignment_;
+  std::vector<ComponentState> components_;
+  std::vector<detail::TierTable> tiers_;  // components that keep the same states share one
+  std::vector<WindowGuard> guards_;
+  std::vector<SlotState> slot_states_;  // [slots]
+
+  // the open batch
+  std::uint32_t serial_ = 0;
+  bool open_ = false;
+  std::int32_t settled_ = 0;
+  std::int32_t chunks_ = 0;
+  std::int32_t open_count_ = 0;             // entries used of open_slots_
+  std::int32_t unclosed_ = 0;               // of these, not yet closed
+  std::vector<OpenSlot> open_slots_;        // [min(slots, max_rows)]
+  std::vector<std::int32_t> chunk_ends_;    // [max_chunks]
+  std::vector<std::int32_t> entry_of_row_;  // [max_rows] index into open_slots_; -1: padding
+  std::vector<Position> position_of_row_;   // [max_rows]
+  std::vector<std::int32_t> rows_by_slot_;  // [max_rows] row indices, slot after slot, rising positions
+};
+
+}  // namespace v0_1
+}  // namespace rollback
+
+#include <rollback/detail/books_batch.hpp>
+#include <rollback/detail/books_landings.hpp>
+#include <rollback/detail/books_plan.hpp>
+#include <rollback/detail/books_setup.hpp>

@@ -1,0 +1,145 @@
+// Making books: checks of the options, tiers shared by components, sizes.
+#pragma once
+
+#include <rollback/books.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace rollback {
+inline namespace v0_1 {
+
+namespace detail {
+
+/// The least common multiple, or 0 where it does not fit or a factor is 0.
+[[nodiscard]] inline Position common_multiple(Position a, Position b) noexcept {
+  if (a == 0 || b == 0) return 0;
+  Position const factor = b / std::gcd(a, b);
+  return a > INT64_MAX / factor ? 0 : a * factor;
+}
+
+}  // namespace detail
+
+inline void Books::check(BooksOptions const& o) {
+  using detail::refuse_setup;
+  if (o.slots < 1) refuse_setup("Books: slots is how many sequences are kept; it must be at least 1");
+  if (o.max_rows < 1) refuse_setup("Books: max_rows is the rows of a batch; it must be at least 1");
+  if (o.max_chunks < 1) refuse_setup("Books: max_chunks is the chunks of a batch; it must be at least 1");
+  if (o.max_chunk_rows < 0 || o.max_chunk_rows > o.max_rows) {
+    refuse_setup("Books: max_chunk_rows must be in [1, max_rows], or 0 for max_rows");
+  }
+  if (o.max_context < 0) refuse_setup("Books: max_context must be at least 1, or 0 for no limit");
+  if (o.components.size() > max_components) refuse_setup("Books: at most 8 components");
+  if (o.windows.size() > max_windows) refuse_setup("Books: at most 4 windows");
+  for (Component const& c : o.components) {
+    if (c.name == nullptr) refuse_setup("Books: a component's name must not be null");
+    if (c.geometry.rows < 1) refuse_setup("Books: a component's geometry.rows must be at least 1");
+    if (c.geometry.block < 0)
+      refuse_setup("Books: a component's geometry.block must be at least 1, or 0 for no blocks");
+    if (c.geometry.block > 0 && !c.states_inside_chunk) {
+      refuse_setup("Books: a component with blocks is a ring of rows: it must have states_inside_chunk");
+    }
+    Position const needed = static_cast<Position>(c.geometry.block) * (c.geometry.overlap ? 2 : 1);
+    if (c.geometry.rows < needed) {
+      refuse_setup("Books: a component's geometry.rows must be at least block, with overlap at least 2 * block");
+    }
+    if (c.per_token < 0) refuse_setup("Books: a component's per_token depth must be at least 1, or 0 for off");
+    if (c.aligned < 0) refuse_setup("Books: a component's aligned depth must be at least 1, or 0 for off");
+    if (c.aligned > 0 && c.quantum < 2) {
+      refuse_setup("Books: a component's quantum must be at least 2 (a state a token is what per_token keeps)");
+    }
+    if (c.quantum < 0) refuse_setup("Books: a component's quantum must not be negative");
+    if (c.empty_at < 0) refuse_setup("Books: a component's empty_at must be at least 1, or 0 for never");
+  }
+  for (Window const& w : o.windows) {
+    if (w.name == nullptr) refuse_setup("Books: a window's name must not be null");
+  }
+}
+
+inline std::int32_t Books::tier_of(Position quantum, std::int32_t depth, std::int32_t spares) {
+  for (std::size_t t = 0; t < tiers_.size(); ++t) {
+    if (tiers_[t].quantum() == quantum && tiers_[t].depth() == depth && tiers_[t].spares() == spares) {
+      return static_cast<std::int32_t>(t);
+    }
+  }
+  tiers_.emplace_back(slots_, quantum, depth, spares);
+  return static_cast<std::int32_t>(tiers_.size()) - 1;
+}
+
+inline Books::Books(BooksOptions const& options)
+    : slots_((check(options), options.slots)),
+      max_rows_(options.max_rows),
+      max_chunks_(options.max_chunks),
+      max_chunk_rows_(options.max_chunk_rows > 0 ? options.max_chunk_rows : options.max_rows),
+      max_context_(options.max_context),
+      entry_copy_(options.entry_copy),
+      per_token_(options.components.empty() ? options.max_rows : INT32_MAX),
+      alignment_(1) {
+  components_.reserve(options.components.size());
+  tiers_.reserve(2 * options.components.size());
+  guards_.reserve(options.windows.size());
+  for (Component const& component : options.components) {
+    ComponentState state;
+    state.component = component;
+    Places const p = rollback::places(component, entry_copy_);
+    if (p.per_token > 0) state.per_token_tier = tier_of(1, p.per_token, p.per_token_spares);
+    if (p.aligned > 0) state.aligned_tier = tier_of(component.quantum, p.aligned, p.aligned_spares);
+    components_.push_back(state);
+    per_token_ = std::min(per_token_, component.per_token);
+    Position const lattice = component.aligned > 0 ? component.quantum : component.empty_at;
+    alignment_ = detail::common_multiple(alignment_, lattice);
+  }
+  for (Window const& window : options.windows) {
+    guards_.emplace_back(slots_, window, max_chunk_rows_, std::min(per_token_, max_rows_));
+  }
+  slot_states_.resize(static_cast<std::size_t>(slots_));
+  open_slots_.resize(static_cast<std::size_t>(std::min(slots_, max_rows_)));
+  chunk_ends_.resize(static_cast<std::size_t>(max_chunks_));
+  entry_of_row_.resize(static_cast<std::size_t>(max_rows_));
+  position_of_row_.resize(static_cast<std::size_t>(max_rows_));
+  rows_by_slot_.resize(static_cast<std::size_t>(max_rows_));
+}
+
+inline std::size_t Books::bytes(BooksOptions const& o) {
+  check(o);
+  auto const slots = static_cast<std::size_t>(o.slots);
+  auto const rows = static_cast<std::size_t>(o.max_rows);
+  std::size_t total = sizeof(Books) + slots * sizeof(SlotState) + std::min(slots, rows) * sizeof(OpenSlot) +
+                      static_cast<std::size_t>(o.max_chunks) * sizeof(std::int32_t) +
+                      rows * (2 * sizeof(std::int32_t) + sizeof(Position)) +
+                      o.components.size() * (sizeof(ComponentState) + 2 * sizeof(detail::TierTable)) +
+                      o.windows.size() * (sizeof(WindowGuard) + slots * sizeof(Position));
+  auto const first_with = [&](std::size_t end, auto same) {
+    auto const begin = o.components.begin();
+    return std::none_of(begin, begin + static_cast<std::ptrdiff_t>(end), same);
+  };
+  for (std::size_t i = 0; i < o.components.size(); ++i) {
+    Places const p = rollback::places(o.components[i], o.entry_copy);
+    bool const new_per_token = first_with(i, [&](Component const& c) { return c.per_token == p.per_token; });
+    bool const new_aligned = first_with(i, [&](Component const& c) {
+      return c.aligned == p.aligned && c.quantum == o.components[i].quantum &&
+             rollback::places(c, o.entry_copy).aligned_spares == p.aligned_spares;
+    });
+    if (new_per_token) total += detail::TierTable::bytes(o.slots, p.per_token, p.per_token_spares);
+    if (new_aligned) total += detail::TierTable::bytes(o.slots, p.aligned, p.aligned_spares);
+  }
+  return total;
+}
+
+inline Component const& Books::component(std::int32_t index) const noexcept {
+  return components_[static_cast<std::size_t>(index)].component;
+}
+
+inline Places Books::places(std::int32_t component) const noexcept {
+  return rollback::places(this->component(component), entry_copy_);
+}
+
+inline char const* Books::name(std::int32_t index) const noexcept {
+  if (index < 0) return "";
+  if (index < components()) return component(index).name;
+  auto const window = static_cast<std::size_t>(index - components());
+  return window < guards_.size() ? guards_[window].window().name : "";
+}
+
+}  // namespace v0_1
+}  // namespace rollback
