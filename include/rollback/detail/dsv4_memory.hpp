@@ -1,0 +1,269 @@
+// The bodies of `dsv4::Memory`: its tensors, its budget, and how a chunk is planned.
+#pragma once
+
+#include <rollback/dsv4/memory.hpp>
+
+#include <algorithm>
+
+namespace rollback {
+inline namespace v0_1 {
+namespace dsv4 {
+
+inline Position Memory::raw_rows(ModelShape const& shape, MemoryOptions const& o) {
+  Position const chunk = o.max_chunk_rows > 0 ? o.max_chunk_rows : o.max_rows;
+  // The oldest boundary kept lies less than aligned * quantum below the tip. Below the position where the next batch
+  // starts the rows must outlast that batch, or its failure would cost the sequence.
+  Position const history =
+      std::max<Position>({o.aligned * o.quantum, Position{o.max_rows} + o.per_token, chunk + o.per_token});
+  return shape.window - 1 + history;
+}
+
+inline MemoryOptions Memory::resolved(ModelShape const& shape, MemoryOptions o) {
+  using detail::refuse_setup;
+  if (shape.ratios.empty()) refuse_setup("dsv4::Memory: ratios has one entry a layer; there must be at least one");
+  for (int ratio : shape.ratios) {
+    if (ratio != 0 && ratio != csa_ratio && ratio != hca_ratio) {
+      refuse_setup("dsv4::Memory: a layer's ratio must be 0, 4 or 128");
+    }
+  }
+  if (shape.head_width < 4 || shape.head_width % 4 != 0 || shape.head_width > 65536) {
+    refuse_setup("dsv4::Memory: head_width must be a multiple of 4 in [4, 65536]");
+  }
+  if (shape.indexer_width < 4 || shape.indexer_width % 4 != 0 || shape.indexer_width > 65536) {
+    refuse_setup("dsv4::Memory: indexer_width must be a multiple of 4 in [4, 65536]");
+  }
+  if (shape.window < 1 || shape.window > 65536) refuse_setup("dsv4::Memory: window must be in [1, 65536]");
+  if (o.slots < 1 || o.slots > 65536) refuse_setup("dsv4::Memory: slots must be in [1, 65536]");
+  if (o.max_context < 1 || o.max_context > (Position{1} << 40)) {
+    refuse_setup("dsv4::Memory: max_context is the positions of a slot; it must be in [1, 2^40]");
+  }
+  if (o.per_token < 0 || o.per_token > (1 << 20)) refuse_setup("dsv4::Memory: per_token must be in [0, 2^20]");
+  if (o.aligned < 0 || o.aligned > (1 << 20)) refuse_setup("dsv4::Memory: aligned must be in [0, 2^20]");
+  if (o.quantum < 2 || o.quantum > (Position{1} << 30)) refuse_setup("dsv4::Memory: quantum must be in [2, 2^30]");
+  if (o.max_rows < 1 || o.max_rows > (1 << 24)) refuse_setup("dsv4::Memory: max_rows must be in [1, 2^24]");
+  if (o.max_chunk_rows < 0 || o.max_chunk_rows > o.max_rows) {
+    refuse_setup("dsv4::Memory: max_chunk_rows must be in [1, max_rows], or 0 for max_rows");
+  }
+  if (o.max_chunks < 0) refuse_setup("dsv4::Memory: max_chunks must be at least 1, or 0 for max_rows");
+  if (o.raw_rows < 0) refuse_setup("dsv4::Memory: raw_rows must be at least 1, or 0 for what the reach needs");
+  if (o.max_chunk_rows == 0) o.max_chunk_rows = o.max_rows;
+  if (o.max_chunks == 0) o.max_chunks = o.max_rows;
+  if (o.raw_rows == 0) o.raw_rows = raw_rows(shape, o);
+  return o;
+}
+
+inline Component Memory::component_of(Compressor compressor, MemoryOptions const& o) noexcept {
+  Component c;
+  c.name = compressor == Compressor::csa ? "CSA" : compressor == Compressor::hca ? "HCA" : "LID";
+  c.geometry = geometry(compressor);
+  c.per_token = o.per_token;
+  c.quantum = o.aligned > 0 ? o.quantum : 0;
+  c.aligned = o.aligned;
+  c.states_inside_chunk = true;
+  if (compressor == Compressor::hca) {
+    c.empty_at = hca_ratio;
+    if (o.quantum % hca_ratio == 0) {  // every boundary is empty: no place is needed
+      c.aligned = 0;
+      c.quantum = 0;
+    }
+  }
+  return c;
+}
+
+inline BooksOptions Memory::books_options(ModelShape const& shape, MemoryOptions const& o) {
+  BooksOptions books;
+  books.slots = o.slots;
+  books.max_rows = o.max_rows;
+  books.max_chunks = o.max_chunks;
+  books.max_chunk_rows = o.max_chunk_rows;
+  books.max_context = o.max_context;
+  books.entry_copy = o.entry_copy;
+  if (shape.layers_of(csa_ratio) > 0) books.components.push_back(component_of(Compressor::csa, o));
+  if (shape.layers_of(hca_ratio) > 0) books.components.push_back(component_of(Compressor::hca, o));
+  if (shape.layers_of(csa_ratio) > 0) books.components.push_back(component_of(Compressor::lid, o));
+  books.windows.push_back({"window", shape.window, o.raw_rows});
+  return books;
+}
+
+inline std::vector<Tensor> Memory::tensors(ModelShape const& shape, MemoryOptions const& options) {
+  MemoryOptions const o = resolved(shape, options);
+  std::vector<Tensor> list;
+  auto const add = [&](Path path, int layer, bool scores, std::int64_t rows, std::int64_t width) {
+    auto const row_bytes = static_cast<std::size_t>(width) * sizeof(float);
+    auto const count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(o.slots);
+    if (static_cast<std::size_t>(rows) > SIZE_MAX / static_cast<std::size_t>(o.slots) || count > SIZE_MAX / row_bytes) {
+      detail::refuse_setup("dsv4::Memory: a tensor is larger than memory can be");
+    }
+    list.push_back({path, layer, scores, rows, width, count * row_bytes});
+  };
+  auto const add_compressor = [&](Compressor compressor, Path cache, Path state, int layer, int ratio, int pooled) {
+    add(cache, layer, false, (o.max_context + ratio - 1) / ratio, pooled);
+    std::int64_t const states = places(component_of(compressor, o), o.entry_copy).total();
+    std::int64_t const rows = states * geometry(compressor).rows;
+    if (rows * o.slots > INT32_MAX - o.max_chunk_rows) {
+      detail::refuse_setup(
+          "dsv4::Memory: slots * places * rows of a state must be below 2^31: rows are 32-bit indices");
+    }
+    for (bool scores : {false, true}) add(state, layer, scores, rows, width(shape, compressor));
+  };
+  for (int layer = 0; layer < shape.layers(); ++layer) {
+    int const ratio = shape.ratios[static_cast<std::size_t>(layer)];
+    add(Path::window, layer, false, o.raw_rows, shape.head_width);
+    if (ratio == csa_ratio) {
+      add_compressor(Compressor::csa, Path::csa_cache, Path::csa_state, layer, ratio, shape.head_width);
+      add_compressor(Compressor::lid, Path::lid_cache, Path::lid_state, layer, ratio, shape.indexer_width);
+    } else if (ratio == hca_ratio) {
+      add_compressor(Compressor::hca, Path::hca_cache, Path::hca_state, layer, ratio, shape.head_width);
+    }
+  }
+  return list;
+}
+
+inline MemoryBudget Memory::budget(ModelShape const& shape, MemoryOptions const& options) {
+  MemoryOptions const o = resolved(shape, options);
+  MemoryBudget budget;
+  for (int p = 0; p < paths; ++p) budget.paths[p].path = static_cast<Path>(p);
+  auto const slots = static_cast<std::size_t>(o.slots);
+  for (Tensor const& t : tensors(shape, o)) {
+    PathBytes& path = budget.paths[static_cast<int>(t.path)];
+    if (!t.scores) ++path.layers;
+    if (t.path < Path::csa_state) {
+      path.plane += t.bytes / slots;
+      path.live += t.bytes;
+      continue;
+    }
+    auto const compressor = static_cast<Compressor>(static_cast<int>(t.path) - static_cast<int>(Path::csa_state));
+    Places const p = places(component_of(compressor, o), o.entry_copy);
+    std::size_t const plane = t.bytes / slots / static_cast<std::size_t>(p.total());
+    auto const of = [&](std::int32_t count) { return plane * slots * static_cast<std::size_t>(count); };
+    path.plane += plane;
+    path.live += of(1);
+    path.per_token += of(p.per_token);
+    path.aligned += of(p.aligned);
+    path.spares += of(p.per_token_spares + p.aligned_spares);
+    path.entry_copy += of(p.live - 1);
+  }
+  BooksOptions const books_of = books_options(shape, o);
+  budget.books = Books::bytes(books_of);
+  for (Compressor compressor : {Compressor::csa, Compressor::hca, Compressor::lid}) {
+    if (shape.layers_of(compressor == Compressor::hca ? hca_ratio : csa_ratio) == 0) continue;
+    // The lists are sized by the books, whose answer depends on depths and sizes alone: one slot's books give it.
+    BooksOptions one = books_of;
+    one.slots = 1;
+    one.max_rows = o.max_chunk_rows;
+    one.max_chunks = 1;
+    one.components = {component_of(compressor, o)};
+    one.windows.clear();
+    Books const books(one);
+    Lengths const n = books.lengths(0, books.worst_shape(o.max_chunk_rows, std::min(o.slots, o.max_chunk_rows)));
+    budget.scratch += static_cast<std::size_t>(list_rows(n)) * sizeof(std::int32_t) +
+                      static_cast<std::size_t>(list_positions(n)) * sizeof(std::int64_t);
+    budget.scratch += 2 * static_cast<std::size_t>(o.max_chunk_rows) *
+                      static_cast<std::size_t>(width(shape, compressor)) * sizeof(float);
+  }
+  return budget;
+}
+
+inline Memory::Memory(ModelShape const& shape, MemoryOptions const& options)
+    : shape_(shape), options_(resolved(shape, options)), books_(books_options(shape_, options_)) {
+  std::vector<std::size_t> sizes;
+  for (Tensor const& t : tensors(shape_, options_)) sizes.push_back(t.bytes);
+  owned_ = std::make_unique<OwnedTensors>(sizes);
+  std::vector<float*> data;
+  for (std::size_t i = 0; i < owned_->count(); ++i) data.push_back(reinterpret_cast<float*>(owned_->data(i)));
+  attach(data);
+}
+
+inline Memory::Memory(ModelShape const& shape, MemoryOptions const& options, std::vector<float*> const& data)
+    : shape_(shape), options_(resolved(shape, options)), books_(books_options(shape_, options_)) {
+  attach(data);
+}
+
+inline void Memory::attach(std::vector<float*> const& data) {
+  std::vector<Tensor> const list = tensors(shape_, options_);
+  if (data.size() != list.size()) detail::refuse_setup("dsv4::Memory: data must have one pointer a tensor");
+  for (float const* pointer : data) {
+    if (pointer == nullptr || reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0) {
+      detail::refuse_setup("dsv4::Memory: a tensor's pointer must not be null and must be 16-byte aligned");
+    }
+  }
+  auto const layers = static_cast<std::size_t>(shape_.layers());
+  raw_.resize(layers);
+  layers_.resize(layers);
+  indexer_layers_.resize(layers);
+  std::int64_t cache_rows[compressors] = {};
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    Tensor const& t = list[i];
+    auto const layer = static_cast<std::size_t>(t.layer);
+    bool const indexer = t.path == Path::lid_cache || t.path == Path::lid_state;
+    LayerView& view = indexer ? indexer_layers_[layer] : layers_[layer];
+    if (t.path == Path::window) {
+      raw_[layer] = data[i];
+    } else if (t.path < Path::csa_state) {
+      view.cache = data[i];
+      view.cache_rows = t.rows;
+      cache_rows[static_cast<int>(t.path) - static_cast<int>(Path::csa_cache)] = t.rows;
+    } else {
+      (t.scores ? view.score : view.kv) = data[i];
+      view.state_rows = t.rows * options_.slots;
+      state_tensors_[static_cast<int>(t.path) - static_cast<int>(Path::csa_state)].push_back(
+          {reinterpret_cast<std::byte*>(data[i]), t.width * static_cast<std::int64_t>(sizeof(float))});
+    }
+  }
+
+  std::int32_t next = 0;
+  for (Compressor compressor : {Compressor::csa, Compressor::hca, Compressor::lid}) {
+    auto const c = static_cast<int>(compressor);
+    if (state_tensors_[c].empty()) continue;
+    component_of_[c] = next++;
+    fresh_[c].resize(2 * static_cast<std::size_t>(options_.max_chunk_rows) *
+                     static_cast<std::size_t>(width(compressor)));
+    row_maps_[c] = RowMap::packed(geometry(compressor), books_.places(component_of_[c]), options_.slots, cache_rows[c]);
+    Lengths const n =
+        books_.lengths(component_of_[c],
+                       books_.worst_shape(options_.max_chunk_rows, std::min(options_.slots, options_.max_chunk_rows)));
+    lists_[c].rows.resize(static_cast<std::size_t>(list_rows(n)));
+    lists_[c].positions.resize(static_cast<std::size_t>(list_positions(n)));
+  }
+}
+
+inline Verdict Memory::plan(Ticket const& ticket, std::int32_t chunk, Batch const& batch, Chunk& out) noexcept {
+  Verdict verdict = books_.shape(ticket, chunk, out.shape);
+  if (verdict != Verdict::accepted) return verdict;
+  std::int32_t const begin = chunk == 0 ? 0 : batch.chunk_ends[chunk - 1];
+  out.rows = batch.chunk_ends[chunk] - begin;
+  out.slots = batch.slots + begin;
+  out.positions = batch.positions + begin;
+  for (int c = 0; c < compressors; ++c) {
+    Lists& lists = out.lists[c];
+    lists = {};
+    if (component_of_[c] < 0) continue;
+    Lengths const n = books_.lengths(component_of_[c], out.shape);
+    std::int32_t* rows = lists_[c].rows.data();
+    auto const take = [&rows](std::int32_t count) {
+      std::int32_t* const list = rows;
+      rows += count;
+      return list;
+    };
+    lists.restore_source = take(n.restores);
+    lists.restore_destination = take(n.restores);
+    lists.snapshot_source = take(n.snapshots);
+    lists.snapshot_destination = take(n.snapshots);
+    lists.persist_source = take(n.rows);
+    lists.persist_destination = take(n.rows);
+    lists.block_previous = take(n.block_reads);
+    lists.block_current = take(n.block_reads);
+    lists.block_slot = take(n.blocks);
+    std::int64_t* const positions = lists_[c].positions.data();
+    lists.block_row = positions;
+    lists.block_position = positions + n.blocks;
+    lists.visible = positions + 2 * n.blocks;
+    verdict = books_.plan(ticket, chunk, component_of_[c], out.shape, row_maps_[c], lists);
+    if (verdict != Verdict::accepted) return verdict;
+  }
+  return verdict;
+}
+
+}  // namespace dsv4
+}  // namespace v0_1
+}  // namespace rollback
