@@ -98,7 +98,7 @@ struct Lists {
   std::int32_t* snapshot_destination = nullptr;  // a row of a kept place
 
   // The chunk's rows into the ring. Where two rows of the chunk share a ring row, the later one has it.
-  std::int32_t* persist_source = nullptr;       // [rows] fresh row
+  std::int32_t* persist_source = nullptr;       // [rows] row of the chunk, from 0
   std::int32_t* persist_destination = nullptr;  // [rows] live ring row
 
   // Emitted blocks: slot after slot, in rising positions.

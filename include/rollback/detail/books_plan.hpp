@@ -250,7 +250,7 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
     Position const next = p + geometry.rows;  // the position that takes over the ring row
     bool const kept = !padding && (next >= open->span.end || row_of(*open, next) >= begin + rows);
     lists.persists += padding ? 0 : 1;
-    put(lists.persist_source, i, kept || map.sink >= 0 ? map.fresh + (padding ? 0 : i) : -1);
+    put(lists.persist_source, i, kept ? i : map.sink >= 0 ? 0 : -1);
     put(lists.persist_destination, i,
         kept ? live_row(open->slot, open->live_to) + p % geometry.rows : std::int64_t{map.sink});
     put(lists.visible, i, padding || geometry.block == 0 ? 0 : (p + 1) / geometry.block);
