@@ -43,4 +43,8 @@ void TierFlags::add(CLI::App& command) {
       ->check(CLI::Range(0, 65536));
 }
 
+nlohmann::ordered_json as_json(SessionProfile const& profile) {
+  return {{"model", profile.forward}, {"books", profile.books}, {"restores", profile.copies}};
+}
+
 }  // namespace dsv4_decoder

@@ -4,6 +4,7 @@
 #include "session.hpp"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <string>
@@ -27,7 +28,6 @@ struct ModelFlags {
   std::int32_t threads = 0;
 
   void add(CLI::App& command);
-  /// @throws SessionError where chunk and batch contradict each other
   [[nodiscard]] ModelOptions model_options(std::int64_t needed_context) const;
   [[nodiscard]] SessionOptions session_options(std::int64_t needed_context) const;
 };
@@ -38,6 +38,9 @@ struct TierFlags {
   std::int32_t aligned = 8;
   void add(CLI::App& command);
 };
+
+/// {"model": s, "books": s, "restores": s}
+[[nodiscard]] nlohmann::ordered_json as_json(SessionProfile const& profile);
 
 // Each adds one command to the program; its callback sets `exit_code`.
 void add_generate(CLI::App& program, int& exit_code);

@@ -1,6 +1,7 @@
 #include "command.hpp"
 
 #include "input_files.hpp"
+#include "progress.hpp"
 #include "sampler.hpp"
 #include "tokenizer.hpp"
 
@@ -21,6 +22,7 @@ struct GenerateFlags {
   std::string ids_file;
   std::int64_t count = 64;
   SamplerOptions sampler;
+  bool ignore_eos = false;
   bool json = false;
 };
 
@@ -42,11 +44,15 @@ int generate(GenerateFlags const& flags) {
   Session session(model, flags.model.session_options(needed));
   Sampler sampler(flags.sampler, model.hyper().vocabulary);
 
-  session.feed(prompt.data(), static_cast<std::int64_t>(prompt.size()));
+  {
+    ProgressBar bar("reading the prompt");
+    session.feed(prompt.data(), static_cast<std::int64_t>(prompt.size()), nullptr,
+                 [&bar](std::int64_t done, std::int64_t all) { bar.show(done, all); });
+  }
   std::vector<std::int32_t> answer;
   while (static_cast<std::int64_t>(answer.size()) < flags.count) {
     std::int32_t const token = sampler.sample(session.logits().data());
-    if (tokenizer.eos() && token == *tokenizer.eos()) break;
+    if (!flags.ignore_eos && tokenizer.eos() && token == *tokenizer.eos()) break;
     answer.push_back(token);
     if (!flags.json) {
       std::string const& bytes = tokenizer.decode(token);
@@ -57,7 +63,8 @@ int generate(GenerateFlags const& flags) {
   }
   if (flags.json) {
     std::string const text = tokenizer.decode(answer);
-    nlohmann::ordered_json const out = {{"prompt_tokens", prompt.size()}, {"tokens", answer}, {"text", text}};
+    nlohmann::ordered_json const out = {
+        {"prompt_tokens", prompt.size()}, {"tokens", answer}, {"text", text}, {"seconds", as_json(session.profile())}};
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
     fmt::print("\n");
@@ -77,7 +84,7 @@ void add_generate(CLI::App& program, int& exit_code) {
   prompt->add_option("--ids", flags->ids, "token ids, separated by commas")->delimiter(',');
   prompt->add_option("--ids-file", flags->ids_file, "file of token ids, separated by white space");
   prompt->require_option(1);
-  command.add_option("-n,--tokens", flags->count, "most tokens to generate")
+  command.add_option("-n,--max-tokens", flags->count, "most tokens to generate")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--temperature", flags->sampler.temperature, "0: always the likeliest token")
@@ -87,6 +94,7 @@ void add_generate(CLI::App& program, int& exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
   command.add_option("--seed", flags->sampler.seed, "of the draws")->capture_default_str();
+  command.add_flag("--ignore-eos", flags->ignore_eos, "go on past the end of the text");
   command.add_flag("--json", flags->json, "print a JSON object");
   command.callback([flags, &exit_code] { exit_code = generate(*flags); });
 }

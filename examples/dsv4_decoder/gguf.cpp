@@ -9,9 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <Eigen/Core>
 #include <limits>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -28,8 +26,6 @@ constexpr std::size_t most_items = std::size_t{1} << 24;  // keys, tensors, stri
 constexpr int deepest_array = 4;  // arrays in arrays; the format sets no limit, the call stack does
 constexpr std::size_t smallest_entry = 8 + 1 + 4 + 1;           // key length, key, type, value
 constexpr std::size_t smallest_tensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, dimension, type, offset
-constexpr std::int64_t q8_0_values = 32;  // of a block, which is an F16 scale and as many signed bytes
-constexpr std::size_t q8_0_bytes = 2 + 32;
 
 // By type code: what messages call it, and the bytes of one value where all values have the same.
 constexpr std::array<char const*, 13> value_names = {"U8",   "I8",     "U16",   "I16", "U32", "I32", "F32",
@@ -50,52 +46,6 @@ T load(std::byte const* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
-}
-
-float half(std::byte const* from) {
-  return static_cast<float>(Eigen::numext::bit_cast<Eigen::half>(load<std::uint16_t>(from)));
-}
-
-float bfloat(std::byte const* from) {
-  return static_cast<float>(Eigen::numext::bit_cast<Eigen::bfloat16>(load<std::uint16_t>(from)));
-}
-
-std::optional<std::string> name_of(TensorType type) {
-  switch (type) {
-    case TensorType::f32:
-      return "F32";
-    case TensorType::f16:
-      return "F16";
-    case TensorType::q8_0:
-      return "Q8_0";
-    case TensorType::i32:
-      return "I32";
-    case TensorType::bf16:
-      return "BF16";
-  }
-  return std::nullopt;
-}
-
-// The bytes of so many values, for the types that can be read; more than fits is the largest size there is.
-std::size_t bytes_of(TensorType type, std::int64_t values) {
-  std::size_t units = static_cast<std::size_t>(values);
-  std::size_t unit = 0;
-  switch (type) {
-    case TensorType::f32:
-    case TensorType::i32:
-      unit = 4;
-      break;
-    case TensorType::f16:
-    case TensorType::bf16:
-      unit = 2;
-      break;
-    case TensorType::q8_0:
-      units /= static_cast<std::size_t>(q8_0_values);
-      unit = q8_0_bytes;
-      break;
-  }
-  auto const limit = std::numeric_limits<std::size_t>::max();
-  return unit != 0 && units > limit / unit ? limit : units * unit;
 }
 
 struct Descriptor {
@@ -309,8 +259,9 @@ void Gguf::read_tensors(Reader& reader, std::uint64_t count) {
       info.shape.push_back(n);
     }
     info.type = TensorType{reader.number<std::uint32_t>("a tensor's type")};
-    if (info.type == TensorType::q8_0 && info.shape[0] % q8_0_values != 0) {
-      refuse(fmt::format("has rows of {} values; Q8_0 needs a multiple of {}", info.shape[0], q8_0_values));
+    if (auto const block = block_values(info.type); info.shape[0] % block != 0) {
+      refuse(
+          fmt::format("has rows of {} values; {} needs a multiple of {}", info.shape[0], *name_of(info.type), block));
     }
     info.offset = reader.number<std::size_t>("a tensor's offset");
     info.bytes = bytes_of(info.type, values);
@@ -495,22 +446,8 @@ void Gguf::refuse_type(TensorInfo const& tensor, char const* wanted) const {
 
 std::vector<float> Gguf::floats(TensorInfo const& tensor) const {
   auto const* from = data_of(tensor);
-  if (tensor.type == TensorType::i32 || !name_of(tensor.type)) { refuse_type(tensor, "F32, F16, BF16 and Q8_0 can"); }
-  std::vector<float> out(static_cast<std::size_t>(tensor.values()));
-  if (tensor.type == TensorType::f32) {
-    std::memcpy(out.data(), from, out.size() * sizeof(float));
-  } else if (tensor.type == TensorType::f16) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = half(from + 2 * i);
-  } else if (tensor.type == TensorType::bf16) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = bfloat(from + 2 * i);
-  } else {
-    constexpr auto width = static_cast<std::size_t>(q8_0_values);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      auto const* block = from + i / width * q8_0_bytes;
-      out[i] = half(block) * static_cast<float>(load<std::int8_t>(block + 2 + i % width));
-    }
-  }
-  return out;
+  if (!is_float(tensor.type)) refuse_type(tensor, "F32, F16, BF16 and Q8_0 can");
+  return to_floats(tensor.type, from, static_cast<std::size_t>(tensor.values()));
 }
 
 std::vector<std::int32_t> Gguf::integers(TensorInfo const& tensor) const {

@@ -1,6 +1,8 @@
 // Reads model files in the GGUF format: metadata, the list of tensors, and tensor values as plain numbers.
 #pragma once
 
+#include "tensor_types.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,9 +21,6 @@ struct FileError : std::runtime_error {
 
 /// Text out of a file, fit for a message: bytes outside printable ASCII as \xNN, and cut where it is long.
 [[nodiscard]] std::string printable(std::string_view text);
-
-/// The codes of the GGUF format for the types that can be read here. A file may hold others; they are listed, not read.
-enum class TensorType : std::uint32_t { f32 = 0, f16 = 1, q8_0 = 8, i32 = 26, bf16 = 30 };
 
 /// One entry of a file's list of tensors.
 struct TensorInfo {

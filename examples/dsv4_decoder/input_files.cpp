@@ -16,9 +16,11 @@ std::string read_text(std::string const& path) {
   if (std::filesystem::is_directory(path, error)) throw FileError(path, "is a directory");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw FileError(path, "cannot be opened");
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) throw FileError(path, "cannot be read");
-  return text;
+  try {
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  } catch (std::ios_base::failure const& e) {  // the iterators pass the stream's own state by
+    throw FileError(path, "cannot be read", e.what());
+  }
 }
 
 std::vector<std::int32_t> read_ids(std::string const& path) {
@@ -37,11 +39,11 @@ std::vector<std::int32_t> read_ids(std::string const& path) {
 
 std::vector<float> read_floats(std::string const& path, std::int64_t row) {
   std::string const bytes = read_text(path);
-  std::size_t const row_bytes = static_cast<std::size_t>(row) * sizeof(float);
-  if (bytes.empty() || bytes.size() % row_bytes != 0) {
+  std::size_t const count = bytes.size() / sizeof(float);
+  if (row < 1 || count == 0 || bytes.size() % sizeof(float) != 0 || count % static_cast<std::size_t>(row) != 0) {
     throw FileError(path, fmt::format("{} bytes are not rows of {} float32 values", bytes.size(), row));
   }
-  std::vector<float> values(bytes.size() / sizeof(float));
+  std::vector<float> values(count);
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }

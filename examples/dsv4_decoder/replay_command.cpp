@@ -219,24 +219,22 @@ int replay(ReplayFlags const& flags) {
     if (flags.json) continue;
     print_row(i + 1, turns.back());
     if (kind(turns.back()) == "start over") {
-      rollback::Landing const& landing = turns.back().extension.landing;
-      fmt::print("     nothing could be reached: {} ({}); started over\n", text(landing.why),
-                 session.books().name(landing.limited_by));
+      Extension const& e = turns.back().extension;
+      fmt::print("     position {} could not be reached, the oldest landing was {}; started over\n", e.divergence,
+                 e.reach);
     }
   }
   Summary const summary = summarise(turns);
   if (flags.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (Turn const& turn : turns) list.push_back(as_json(turn, tokenizer));
-    SessionProfile const& profile = session.profile();
-    nlohmann::ordered_json out = {
-        {"chat", flags.chat},
-        {"requests", list},
-        {"tokens_fed", summary.fed},
-        {"tokens_full", summary.full},
-        {"diverged", summary.diverged},
-        {"short_replays", summary.short_replays},
-        {"seconds", {{"model", profile.forward}, {"books", profile.books}, {"restores", profile.copies}}}};
+    nlohmann::ordered_json out = {{"chat", flags.chat},
+                                  {"requests", list},
+                                  {"tokens_fed", summary.fed},
+                                  {"tokens_full", summary.full},
+                                  {"diverged", summary.diverged},
+                                  {"short_replays", summary.short_replays},
+                                  {"seconds", as_json(session.profile())}};
     if (flags.check) out["largest_difference"] = summary.largest;
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {

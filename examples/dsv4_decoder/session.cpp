@@ -64,6 +64,7 @@ Extension Session::extend(std::vector<std::int32_t> const& prompt, Progress cons
   if (n > options_.max_context) {
     throw SessionError(fmt::format("the prompt has {} tokens, the context holds {}", n, options_.max_context));
   }
+  check_tokens(prompt.data(), n);
   Extension e;
   e.prompt = n;
   e.held = static_cast<std::int64_t>(held_.size());
@@ -71,6 +72,7 @@ Extension Session::extend(std::vector<std::int32_t> const& prompt, Progress cons
   e.divergence = std::mismatch(prompt.begin(), prompt.begin() + shared, held_.begin()).first - prompt.begin();
   {
     Stopwatch const watch(profile_.books);
+    e.reach = memory_.books().reach(slot_);
     e.landing = memory_.books().nearest(slot_, std::min(e.divergence, n - 1));
     static_cast<void>(memory_.books().roll_back(slot_, e.landing.position));
   }
@@ -80,35 +82,54 @@ Extension Session::extend(std::vector<std::int32_t> const& prompt, Progress cons
   return e;
 }
 
-void Session::feed(std::int32_t const* tokens, std::int64_t count, float* all_logits, Progress const& progress) {
-  std::int64_t const start = static_cast<std::int64_t>(held_.size());
-  if (start + count > options_.max_context) {
-    throw SessionError(fmt::format("{} tokens do not fit in a context of {}", start + count, options_.max_context));
-  }
+void Session::check_tokens(std::int32_t const* tokens, std::int64_t count) const {
   for (std::int64_t i = 0; i < count; ++i) {
     if (tokens[i] < 0 || tokens[i] >= model_->hyper().vocabulary) {
       throw SessionError(
           fmt::format("token {} is outside the vocabulary of {}", tokens[i], model_->hyper().vocabulary));
     }
   }
+}
+
+// Whatever became of a feed, also of one that an exception ended: what is held is what the books say is in.
+class Session::HeldGuard {
+ public:
+  explicit HeldGuard(Session& session) : session_(session) {}
+  ~HeldGuard() { session_.held_.resize(static_cast<std::size_t>(session_.books().tip(session_.slot_))); }
+  HeldGuard(HeldGuard const&) = delete;
+  HeldGuard& operator=(HeldGuard const&) = delete;
+
+ private:
+  Session& session_;
+};
+
+void Session::feed(std::int32_t const* tokens, std::int64_t count, float* all_logits, Progress const& progress) {
+  std::int64_t const start = static_cast<std::int64_t>(held_.size());
+  if (start + count > options_.max_context) {
+    throw SessionError(fmt::format("{} tokens do not fit in a context of {}", start + count, options_.max_context));
+  }
+  check_tokens(tokens, count);
   for (std::int64_t done = 0; done < count;) {
     auto const rows = static_cast<std::int32_t>(std::min<std::int64_t>(count - done, options_.batch));
     std::int32_t const* const piece = tokens + done;
     float* const piece_logits = all_logits == nullptr ? nullptr : all_logits + done * model_->hyper().vocabulary;
     double const inside = profile_.forward + profile_.copies;
     double all = 0;
+    double reporting = 0;
     Verdict verdict = Verdict::accepted;
+    held_.insert(held_.end(), piece, piece + rows);
     {
+      HeldGuard const guard(*this);
       Stopwatch const watch(all);
       verdict = feed_.run(slot_, rows, [&](rollback::FeedChunk const& chunk) {
         bool const ran = run_chunk(chunk, piece, piece_logits);
+        Stopwatch const report(reporting);
         if (progress) progress(chunk.end - start, count);
         return ran;
       });
     }
-    profile_.books += all - (profile_.forward + profile_.copies - inside);
+    profile_.books += all - reporting - (profile_.forward + profile_.copies - inside);
     if (verdict != Verdict::accepted) throw SessionError(fmt::format("feeding failed: {}", text(verdict)));
-    held_.insert(held_.end(), piece, piece + rows);
     done += rows;
   }
 }

@@ -31,11 +31,12 @@ struct SessionError : std::runtime_error {
 
 /// How a prompt was brought in.
 struct Extension {
-  std::int64_t prompt = 0;      // tokens of the prompt
-  std::int64_t held = 0;        // tokens the session held before
-  std::int64_t divergence = 0;  // first position at which the two differ
-  rollback::Landing landing;    // where it went back to: feeding starts at its position
-  std::int64_t fed = 0;         // tokens fed: prompt - landing.position
+  std::int64_t prompt = 0;       // tokens of the prompt
+  std::int64_t held = 0;         // tokens the session held before
+  std::int64_t divergence = 0;   // first position at which the two differ
+  rollback::Position reach = 0;  // the oldest landing there was
+  rollback::Landing landing;     // where it went back to: feeding starts at its position
+  std::int64_t fed = 0;          // tokens fed: prompt - landing.position
   [[nodiscard]] std::int64_t replayed() const { return divergence - landing.position; }  // of these, held before
 };
 
@@ -63,7 +64,8 @@ class Session {
   Extension extend(std::vector<std::int32_t> const& prompt, Progress const& progress = {});
 
   /// Feeds tokens after what is held. @param all_logits  where not null: [tokens, vocabulary], every row's logits
-  /// @throws SessionError  as `extend`
+  /// @throws SessionError  as `extend`; and whatever `progress` throws: `held` is then as far as the books could keep
+  /// it
   void feed(std::int32_t const* tokens, std::int64_t count, float* all_logits = nullptr, Progress const& progress = {});
 
   /// Goes back to a position. @return the books' verdict; on a refusal nothing has changed
@@ -80,6 +82,8 @@ class Session {
   [[nodiscard]] SessionProfile const& profile() const noexcept { return profile_; }
 
  private:
+  class HeldGuard;
+  void check_tokens(std::int32_t const* tokens, std::int64_t count) const;
   [[nodiscard]] bool run_chunk(rollback::FeedChunk const& chunk, std::int32_t const* tokens, float* all_logits);
 
   Model* model_;

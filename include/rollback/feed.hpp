@@ -55,6 +55,7 @@ class Feed {
   [[nodiscard]] Verdict verify(Slot slot, std::int32_t rows, std::int32_t unverified, Step&& step, Accept&& accept) {
     Verdict const verdict = begin(slot, rows, unverified);
     if (verdict != Verdict::accepted) return verdict;
+    open_ = true;
     Scope scope{*this};
     for (std::int32_t k = 0; k < batch_.chunks; ++k) {
       Position const first = k == 0 ? 0 : chunk_ends_[static_cast<std::size_t>(k - 1)];
@@ -71,7 +72,7 @@ class Feed {
     return committed;
   }
 
-  /// What became of the slot in the last feed that failed.
+  /// What became of the slot in the last feed that failed; of no slot where the callback cleared it.
   [[nodiscard]] Outcome const& outcome() const noexcept { return outcome_; }
 
  private:
@@ -82,10 +83,13 @@ class Feed {
     bool done = false;
     ~Scope() {
       if (!done) feed.fail(running);
+      feed.open_ = false;
     }
   };
 
   [[nodiscard]] Verdict begin(Slot slot, std::int32_t rows, std::int32_t unverified) noexcept {
+    if (open_) return Verdict::too_many_in_flight;     // called from inside its own callback
+    if (slot.index < 0) return Verdict::unknown_slot;  // in a batch such rows would be padding
     if (rows < 1) return Verdict::no_rows;
     if (rows > static_cast<std::int32_t>(slots_.size())) return Verdict::batch_too_large;
     Position const tip = books_->tip(slot);
@@ -102,12 +106,14 @@ class Feed {
   }
 
   void fail(std::int32_t first_bad) noexcept {
+    outcome_ = {};
     Outcomes outcomes{&outcome_, 1, 0};
     static_cast<void>(books_->fail(ticket_, first_bad, BadChunk::may_have_run, outcomes));
   }
 
   Books* books_;
   std::int32_t max_chunk_rows_;
+  bool open_ = false;
   std::vector<Slot> slots_;               // [max_rows]
   std::vector<Position> positions_;       // [max_rows]
   std::vector<std::int32_t> chunk_ends_;  // [max_rows]

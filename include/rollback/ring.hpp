@@ -57,7 +57,11 @@ class RollbackRing {
   }
   /// The bytes of all states, for states of `state_bytes`; asked before anything exists. @throws as `states`
   [[nodiscard]] static std::size_t bytes(RingOptions const& options, std::size_t state_bytes) {
-    return static_cast<std::size_t>(states(options)) * state_bytes;
+    auto const count = static_cast<std::size_t>(states(options));
+    if (state_bytes > SIZE_MAX / count) {
+      detail::refuse_setup("RollbackRing: state_bytes times states(options) is more than memory can hold");
+    }
+    return count * state_bytes;
   }
 
   /// @throws std::invalid_argument as `states`, and for a plane with fewer states
@@ -126,6 +130,13 @@ class RollbackRing {
       detail::refuse_setup("RollbackRing: per_token must be at least 0, and 0 where Quantum is 1 (Depth says it then)");
     }
     if (o.max_rows < 1) detail::refuse_setup("RollbackRing: max_rows is the most tokens of a feed; at least 1");
+    // Twice the per-token tier: no more spares than that can be needed.
+    std::int64_t const most =
+        std::int64_t{Depth == dynamic_depth ? o.depth : Depth} + 2 * std::int64_t{o.per_token} + 4;
+    if (most > INT32_MAX / o.slots) {
+      detail::refuse_setup(
+          "RollbackRing: slots, depth and per_token make more than 2^31 states: they are 32-bit indices");
+    }
     return o;
   }
 

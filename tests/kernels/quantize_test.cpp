@@ -12,6 +12,7 @@ using namespace kernel_tests;
 using rollback::kernels::HostTeam;
 using rollback::kernels::round_fp4_32;
 using rollback::kernels::round_fp8_64;
+using rollback::kernels::detail::power_of_two_at_least;
 
 namespace {
 
@@ -69,6 +70,25 @@ TEST_CASE("rounding to E2M1 has its known values", "[kernels]") {
   CHECK(values[3] == 3.0f);
   CHECK(values[5] == 3.0f);
   CHECK(values[31] == -3.0f);
+}
+
+TEST_CASE("the blocks of the known values have their known magnitudes and scales", "[kernels]") {
+  auto const x = sines(64);
+  auto const largest = [&x](std::size_t n) {
+    float most = 0;
+    for (std::size_t i = 0; i < n; ++i) most = std::fmax(most, std::fabs(x[i]));
+    return most;
+  };
+  CHECK(largest(64) == Approx(2.9925789).margin(1e-7));
+  CHECK(power_of_two_at_least(largest(64) / 448) == 0.0078125f);
+  CHECK(largest(32) == Approx(2.9894268).margin(1e-7));
+  CHECK(power_of_two_at_least(largest(32) / 6) == 0.5f);
+  CHECK(x[1] == Approx(1.0848463).margin(1e-7));
+  CHECK(x[2] == Approx(2.0228637).margin(1e-7));
+  CHECK(x[3] == Approx(2.6870961).margin(1e-7));
+  CHECK(x[5] == Approx(2.8838256).margin(1e-7));
+  CHECK(x[31] == Approx(-2.6686657).margin(1e-7));
+  CHECK(x[63] == Approx(-2.9052882).margin(1e-7));
 }
 
 TEST_CASE("the tables of the formats are those of the formats", "[kernels]") {

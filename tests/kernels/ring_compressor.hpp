@@ -25,20 +25,23 @@ struct CompressorShape {
   int rotary_width = 16;
   bool hadamard = false;
   kernels::Rounding rounding = kernels::Rounding::none;
+  std::int32_t extra_rows = 0;  // of the ring, beyond what a run without rollback needs
 
   std::int64_t width() const { return overlap ? 2 * pooled : pooled; }
-  std::int32_t ring_rows() const { return overlap ? 2 * ratio : ratio; }
+  std::int32_t ring_rows() const { return (overlap ? 2 * ratio : ratio) + extra_rows; }
   kernels::Rope rope() const { return kernels::Rope::yarn(rotary_width, 160000, {16, 65536}); }
 };
 
 struct Token {
   std::int32_t slot;  // negative: a padded row
   Position position;
+  std::int32_t timeline = 0;  // what was fed there first, or something else after a rollback
 };
 
-/// The input row of a token: another one for every slot and position.
+/// The input row of a token: another one for every slot, position and timeline.
 inline std::vector<float> input_of(Token token, std::int64_t inputs) {
-  return random_values(inputs, static_cast<std::uint32_t>(token.slot * 100003 + token.position + 17));
+  return random_values(
+      inputs, static_cast<std::uint32_t>(token.slot * 100003 + token.position + 17 + token.timeline * 5000011));
 }
 
 struct RingCompressor {

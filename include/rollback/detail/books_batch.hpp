@@ -228,7 +228,17 @@ inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChun
     while (good_end < open.span.end && row_of(open, good_end) < chunk_begin(first_bad)) ++good_end;
     bool const all_known = state == BadChunk::never_started || good_end == open.span.end;
     bool const touched = good_end > entry || !all_known;
-    Position const limit = std::min(good_end, open.span.verified);
+
+    bool entry_window = true;
+    for (std::size_t w = 0; w < guards_.size(); ++w) {
+      guards_[w].unwrite(open.slot, open.lowest_before[w]);
+      if (touched) guards_[w].write(open.slot, all_known ? good_end : open.span.end);
+      entry_window = entry_window && guards_[w].covers(open.slot, entry);
+    }
+    // A slot that goes back to its armed entry lists nothing above it, or a spare might take the restore's source's
+    // place.
+    bool const entry_armed = open.span.armed && entry_window;
+    Position const limit = entry_armed ? entry : std::min(good_end, open.span.verified);
 
     for (detail::TierTable& tier : tiers_) {
       tier.resolve(open.slot, open.span, limit, [&](Position q) {
@@ -236,18 +246,12 @@ inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChun
         return state == BadChunk::never_started ? detail::Written::untouched : detail::Written::torn;
       });
     }
-    bool entry_window = true;
-    for (std::size_t w = 0; w < guards_.size(); ++w) {
-      guards_[w].unwrite(open.slot, open.lowest_before[w]);
-      if (touched) guards_[w].write(open.slot, all_known ? good_end : open.span.end);
-      entry_window = entry_window && guards_[w].covers(open.slot, entry);
-    }
-
-    bool const entry_copied = open.live_to != open.live_from;
+    // The empty state needs no copy to be kept.
+    bool const entry_copied = open.live_to != open.live_from || (entry_copy_ && entry == 0);
     Position tip = entry;
     if (!touched || (entry_copied && entry_window)) {
       // the plane at entry was never written: nothing to do but to forget the copy
-    } else if (open.span.armed && entry_window) {
+    } else if (entry_armed) {
       s.live = -1;  // the restore's source is still there, and so is the restore
     } else if (all_known && good_end <= open.span.verified) {
       tip = good_end;

@@ -9,13 +9,19 @@ namespace rollback {
 inline namespace v0_1 {
 namespace dsv4 {
 
-inline Position Memory::raw_rows(ModelShape const& shape, MemoryOptions const& o) {
-  Position const chunk = o.max_chunk_rows > 0 ? o.max_chunk_rows : o.max_rows;
-  // The oldest boundary kept lies less than aligned * quantum below the tip. Below the position where the next batch
-  // starts the rows must outlast that batch, or its failure would cost the sequence.
-  Position const history =
-      std::max<Position>({o.aligned * o.quantum, Position{o.max_rows} + o.per_token, chunk + o.per_token});
-  return shape.window - 1 + history;
+inline Position Memory::rows_in_reach(ModelShape const& shape, MemoryOptions const& o) noexcept {
+  // Without a compressor every row of a batch may be rejected.
+  Position const rejectable = shape.layers_of(0) < shape.layers() ? o.per_token : o.max_rows;
+  // The oldest boundary kept lies less than aligned * quantum below the tip, and rejected rows were written above the
+  // tip. Below the position where the next batch starts the rows must outlast that batch, or its failure would cost the
+  // sequence.
+  return shape.window - 1 + std::max(o.aligned * o.quantum, Position{o.max_rows}) + rejectable;
+}
+
+inline Position Memory::raw_rows(ModelShape const& shape, MemoryOptions const& options) {
+  MemoryOptions o = options;
+  o.raw_rows = 0;
+  return resolved(shape, o).raw_rows;
 }
 
 inline MemoryOptions Memory::resolved(ModelShape const& shape, MemoryOptions o) {
@@ -48,7 +54,7 @@ inline MemoryOptions Memory::resolved(ModelShape const& shape, MemoryOptions o) 
   if (o.raw_rows < 0) refuse_setup("dsv4::Memory: raw_rows must be at least 1, or 0 for what the reach needs");
   if (o.max_chunk_rows == 0) o.max_chunk_rows = o.max_rows;
   if (o.max_chunks == 0) o.max_chunks = o.max_rows;
-  if (o.raw_rows == 0) o.raw_rows = raw_rows(shape, o);
+  if (o.raw_rows == 0) o.raw_rows = rows_in_reach(shape, o);
   return o;
 }
 
@@ -88,21 +94,26 @@ inline BooksOptions Memory::books_options(ModelShape const& shape, MemoryOptions
 inline std::vector<Tensor> Memory::tensors(ModelShape const& shape, MemoryOptions const& options) {
   MemoryOptions const o = resolved(shape, options);
   std::vector<Tensor> list;
+  std::size_t total = 0;
   auto const add = [&](Path path, int layer, bool scores, std::int64_t rows, std::int64_t width) {
     auto const row_bytes = static_cast<std::size_t>(width) * sizeof(float);
     auto const count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(o.slots);
     if (static_cast<std::size_t>(rows) > SIZE_MAX / static_cast<std::size_t>(o.slots) || count > SIZE_MAX / row_bytes) {
       detail::refuse_setup("dsv4::Memory: a tensor is larger than memory can be");
     }
+    if (total > SIZE_MAX - count * row_bytes) {
+      detail::refuse_setup("dsv4::Memory: the tensors together are larger than memory can be");
+    }
+    total += count * row_bytes;
     list.push_back({path, layer, scores, rows, width, count * row_bytes});
   };
   auto const add_compressor = [&](Compressor compressor, Path cache, Path state, int layer, int ratio, int pooled) {
     add(cache, layer, false, (o.max_context + ratio - 1) / ratio, pooled);
     std::int64_t const states = places(component_of(compressor, o), o.entry_copy).total();
     std::int64_t const rows = states * geometry(compressor).rows;
-    if (rows * o.slots > INT32_MAX - o.max_chunk_rows) {
+    if (rows * o.slots > (std::int64_t{1} << 30)) {  // list lengths are rounded up to twice that at most
       detail::refuse_setup(
-          "dsv4::Memory: slots * places * rows of a state must be below 2^31: rows are 32-bit indices");
+          "dsv4::Memory: slots * places * rows of a state must be at most 2^30: rows are 32-bit indices");
     }
     for (bool scores : {false, true}) add(state, layer, scores, rows, width(shape, compressor));
   };
@@ -124,7 +135,9 @@ inline MemoryBudget Memory::budget(ModelShape const& shape, MemoryOptions const&
   MemoryBudget budget;
   for (int p = 0; p < paths; ++p) budget.paths[p].path = static_cast<Path>(p);
   auto const slots = static_cast<std::size_t>(o.slots);
+  std::vector<std::size_t> sizes;
   for (Tensor const& t : tensors(shape, o)) {
+    sizes.push_back(t.bytes);
     PathBytes& path = budget.paths[static_cast<int>(t.path)];
     if (!t.scores) ++path.layers;
     if (t.path < Path::csa_state) {
@@ -144,7 +157,11 @@ inline MemoryBudget Memory::budget(ModelShape const& shape, MemoryOptions const&
     path.entry_copy += of(p.live - 1);
   }
   BooksOptions const books_of = books_options(shape, o);
-  budget.books = Books::bytes(books_of);
+  auto const layers = static_cast<std::size_t>(shape.layers());
+  auto const compressed = static_cast<std::size_t>(2 * shape.layers_of(csa_ratio) + shape.layers_of(hca_ratio));
+  budget.books = Books::bytes(books_of) - sizeof(Books) + sizeof(Memory) +
+                 OwnedTensors::bookkeeping_bytes(sizes.size()) + OwnedTensors::bytes(sizes) - budget.tensors() +
+                 layers * (sizeof(int) + sizeof(float*) + 2 * sizeof(LayerView)) + 2 * compressed * sizeof(PlaneTensor);
   for (Compressor compressor : {Compressor::csa, Compressor::hca, Compressor::lid}) {
     if (shape.layers_of(compressor == Compressor::hca ? hca_ratio : csa_ratio) == 0) continue;
     // The lists are sized by the books, whose answer depends on depths and sizes alone: one slot's books give it.
@@ -191,6 +208,10 @@ inline void Memory::attach(std::vector<float*> const& data) {
   raw_.resize(layers);
   layers_.resize(layers);
   indexer_layers_.resize(layers);
+  for (Compressor compressor : {Compressor::csa, Compressor::hca, Compressor::lid}) {
+    int const ratio = compressor == Compressor::hca ? hca_ratio : csa_ratio;
+    state_tensors_[static_cast<int>(compressor)].reserve(2 * static_cast<std::size_t>(shape_.layers_of(ratio)));
+  }
   std::int64_t cache_rows[compressors] = {};
   for (std::size_t i = 0; i < list.size(); ++i) {
     Tensor const& t = list[i];

@@ -84,11 +84,11 @@ struct PathBytes {
   [[nodiscard]] std::size_t total() const noexcept { return live + per_token + aligned + spares + entry_copy; }
 };
 
-/// What a memory takes, in bytes. It equals what construction allocates.
+/// What a memory in its own tensors takes, in bytes: equal to the size of the object and all that it holds.
 struct MemoryBudget {
   PathBytes paths[dsv4::paths];
   std::size_t scratch = 0;  // the chunk's own rows, before they are persisted, and the index lists
-  std::size_t books = 0;
+  std::size_t books = 0;    // bookkeeping: the books, the tensors' pointers and sizes, the padding between tensors
   [[nodiscard]] std::size_t tensors() const noexcept {
     std::size_t total = 0;
     for (PathBytes const& p : paths) total += p.total();
@@ -120,6 +120,7 @@ class Memory {
   /// What a memory would take; asked before anything exists. @throws as `tensors`
   [[nodiscard]] static MemoryBudget budget(ModelShape const& shape, MemoryOptions const& options);
   /// Raw rows a slot that the reach of both tiers needs: the window below the oldest landing, and a batch.
+  /// @throws as `tensors`
   [[nodiscard]] static Position raw_rows(ModelShape const& shape, MemoryOptions const& options);
 
   /// A memory in its own zeroed tensors.
@@ -201,6 +202,7 @@ class Memory {
     std::vector<std::int64_t> positions;
   };
 
+  [[nodiscard]] static Position rows_in_reach(ModelShape const& shape, MemoryOptions const& o) noexcept;
   [[nodiscard]] static MemoryOptions resolved(ModelShape const& shape, MemoryOptions options);
   [[nodiscard]] static BooksOptions books_options(ModelShape const& shape, MemoryOptions const& options);
   [[nodiscard]] static Component component_of(Compressor compressor, MemoryOptions const& options) noexcept;

@@ -31,10 +31,16 @@ class OwnedTensors {
     return total;
   }
 
+  /// Host bytes beside the block: the object and its lists of sizes and offsets, for so many tensors.
+  [[nodiscard]] static constexpr std::size_t bookkeeping_bytes(std::size_t count) noexcept {
+    return sizeof(OwnedTensors) + 2 * count * sizeof(std::size_t);
+  }
+
   /// Zeroed. @throws std::bad_alloc; std::invalid_argument as `bytes`
   explicit OwnedTensors(std::vector<std::size_t> const& sizes) : sizes_(sizes) {
     std::size_t const total = bytes(sizes);
     block_.reset(static_cast<std::byte*>(::operator new (total == 0 ? 1 : total, std::align_val_t{alignment})));
+    offsets_.reserve(sizes.size());
     std::size_t offset = 0;
     for (std::size_t size : sizes) {
       offsets_.push_back(offset);

@@ -1,0 +1,281 @@
+// What a dsv4::Memory takes: its budget against what the heap hands out, the released models' figures, the raw rows of
+// a reach, sizes that are refused.
+#include <rollback/dsv4/memory.hpp>
+
+#include "catch.hpp"
+#include "dsv4_small.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <random>
+#include <vector>
+
+namespace {
+
+std::size_t live_bytes = 0;   // handed out and not yet given back
+std::size_t allocations = 0;  // ever
+
+// Blocks full of 0x3e, their size in front of them.
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  std::size_t const head = std::max(alignment, alignof(std::max_align_t));
+  void* const block = std::aligned_alloc(head, (head + bytes + head - 1) / head * head);
+  if (block == nullptr) throw std::bad_alloc{};
+  std::memcpy(block, &bytes, sizeof bytes);
+  live_bytes += bytes;
+  ++allocations;
+  void* const data = static_cast<std::byte*>(block) + head;
+  std::memset(data, 0x3e, bytes);
+  return data;
+}
+
+void release(void* data, std::size_t alignment) noexcept {
+  if (data == nullptr) return;
+  void* const block = static_cast<std::byte*>(data) - std::max(alignment, alignof(std::max_align_t));
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, block, sizeof bytes);
+  live_bytes -= bytes;
+  std::free(block);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<std::size_t>(a)); }
+void operator delete(void* data) noexcept { release(data, 1); }
+void operator delete(void* data, std::size_t) noexcept { release(data, 1); }
+void operator delete(void* data, std::align_val_t a) noexcept { release(data, static_cast<std::size_t>(a)); }
+
+using Catch::Matchers::ContainsSubstring;
+using rollback::Outcome;
+using rollback::Outcomes;
+using rollback::Ticket;
+using rollback::Verdict;
+using rollback::dsv4::Chunk;
+using rollback::dsv4::Flash;
+using rollback::dsv4::Memory;
+using rollback::dsv4::MemoryBudget;
+using rollback::dsv4::Path;
+using rollback::dsv4::PathBytes;
+using rollback::dsv4::Pro;
+using rollback::dsv4::Tensor;
+using namespace dsv4_small;
+
+namespace {
+
+constexpr double mib = 1024.0 * 1024.0;
+
+PathBytes const& path(MemoryBudget const& budget, Path which) { return budget.paths[static_cast<int>(which)]; }
+
+double live_and_tiers(MemoryBudget const& budget, Path which) {
+  PathBytes const& p = path(budget, which);
+  return static_cast<double>(p.live + p.per_token + p.aligned) / mib;
+}
+
+// Runs a batch to its end with `rejected` of its rows taken back.
+void feed(Memory& memory, Slot slot, std::int32_t rows, std::int32_t rejected = 0) {
+  Position const tip = memory.books().tip(slot);
+  Rows const r(slot, tip, rows, rejected, rows);
+  Ticket ticket;
+  REQUIRE(memory.books().begin(r.batch, ticket) == Verdict::accepted);
+  REQUIRE(memory.books().settle(ticket, 0) == Verdict::accepted);
+  REQUIRE(memory.books().commit(ticket, slot, tip + rows - rejected) == Verdict::accepted);
+}
+
+}  // namespace
+
+TEST_CASE("the released models have the layers of their metadata") {
+  ModelShape const flash = Flash::shape();
+  REQUIRE(flash.layers() == 43);
+  REQUIRE(flash.layers_of(0) == 2);
+  REQUIRE(flash.layers_of(4) == 21);
+  REQUIRE(flash.layers_of(128) == 20);
+  REQUIRE(std::vector<int>(flash.ratios.begin(), flash.ratios.begin() + 5) == std::vector<int>{0, 0, 4, 128, 4});
+  REQUIRE(flash.ratios.back() == 4);
+  ModelShape const pro = Pro::shape();
+  REQUIRE(pro.layers() == 61);
+  REQUIRE(pro.layers_of(0) == 0);
+  REQUIRE(pro.layers_of(4) == 30);
+  REQUIRE(pro.layers_of(128) == 31);
+  REQUIRE(std::vector<int>(pro.ratios.begin(), pro.ratios.begin() + 5) == std::vector<int>{128, 128, 4, 128, 4});
+  REQUIRE(pro.ratios.back() == 4);
+}
+
+TEST_CASE("the states of the released models take what their rings of rows do") {
+  MemoryOptions options;
+  options.per_token = 1;
+  options.aligned = 64;
+  options.max_context = 4096;
+  MemoryBudget const flash = Memory::budget(Flash::shape(), options);
+  REQUIRE(live_and_tiers(flash, Path::csa_state) == 86.625);
+  REQUIRE(live_and_tiers(flash, Path::hca_state) == 20.0);
+  REQUIRE(live_and_tiers(flash, Path::lid_state) == 21.65625);
+
+  // A ring is 8 rows of two halves (CSA, LID) or 128 rows of one (HCA), keys and scores, F32. HCA keeps no boundaries.
+  auto const states = [](double layers, double rows, double width, double count) {
+    return count * layers * rows * width * 2 * 4 / mib;
+  };
+  REQUIRE(live_and_tiers(flash, Path::csa_state) == states(21, 8, 1024, 1 + 1 + 64));
+  MemoryBudget const pro = Memory::budget(Pro::shape(), options);
+  REQUIRE(live_and_tiers(pro, Path::csa_state) == states(30, 8, 1024, 1 + 1 + 64));
+  REQUIRE(live_and_tiers(pro, Path::csa_state) == 123.75);
+  REQUIRE(live_and_tiers(pro, Path::hca_state) == states(31, 128, 512, 1 + 1));
+  REQUIRE(live_and_tiers(pro, Path::hca_state) == 31.0);
+  REQUIRE(live_and_tiers(pro, Path::lid_state) == states(30, 8, 256, 1 + 1 + 64));
+  REQUIRE(live_and_tiers(pro, Path::lid_state) == 30.9375);
+
+  // One boundary over both overlapping compressors: 1680 and 2400 KiB.
+  REQUIRE(path(flash, Path::csa_state).plane + path(flash, Path::lid_state).plane == 1680 * 1024);
+  REQUIRE(path(pro, Path::csa_state).plane + path(pro, Path::lid_state).plane == 2400 * 1024);
+  REQUIRE(path(flash, Path::hca_state).plane == 20 * 512 * 1024);
+  REQUIRE(path(flash, Path::hca_state).aligned == 0);
+  REQUIRE(path(flash, Path::window).layers == 43);
+  REQUIRE(path(flash, Path::csa_cache).plane == std::size_t{21} * 1024 * 512 * 4);
+  REQUIRE(path(flash, Path::hca_cache).plane == std::size_t{20} * 32 * 512 * 4);
+  REQUIRE(path(flash, Path::lid_cache).plane == std::size_t{21} * 1024 * 128 * 4);
+}
+
+TEST_CASE("the budget of a memory is what it holds to the byte") {
+  std::vector<int> const ratios = GENERATE(std::vector<int>{0, 4, 128, 4}, std::vector<int>{4}, std::vector<int>{128},
+                                           std::vector<int>{0}, std::vector<int>{128, 128, 4, 4, 4, 128, 0});
+  ModelShape shape = small_shape(ratios);
+  std::vector<MemoryOptions> variants(6, small_options());
+  variants[1].entry_copy = true;
+  variants[2].per_token = 0;
+  variants[2].max_chunk_rows = 5;
+  variants[3].aligned = 0;
+  variants[3].max_chunks = 3;
+  variants[4].quantum = 128;
+  variants[4].slots = 5;
+  variants[5].per_token = 30;
+  variants[5].raw_rows = 333;
+  variants[5].slots = 1;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    CAPTURE(ratios, v);
+    MemoryBudget const budget = Memory::budget(shape, variants[v]);
+    std::size_t const before = live_bytes;
+    auto memory = std::make_unique<Memory>(shape, variants[v]);
+    REQUIRE(live_bytes - before == budget.total());
+    memory.reset();
+    REQUIRE(live_bytes == before);
+
+    std::size_t tensors = 0;
+    for (Tensor const& t : Memory::tensors(shape, variants[v])) tensors += t.bytes;
+    REQUIRE(budget.tensors() == tensors);
+    REQUIRE(budget.total() == tensors + budget.scratch + budget.books);
+  }
+}
+
+TEST_CASE("planning never allocates") {
+  Memory memory(small_shape({0, 4, 128}), small_options());
+  Slot const slot = memory.books().slot(1);
+  Rows const r(slot, 0, 12, 3, 5);
+  Ticket ticket;
+  REQUIRE(memory.books().begin(r.batch, ticket) == Verdict::accepted);
+  Chunk chunk;
+  std::size_t const before = allocations;
+  bool all = true;
+  for (std::int32_t k = 0; k < r.batch.chunks; ++k) {
+    all = all && memory.plan(ticket, k, r.batch, chunk) == Verdict::accepted;
+    all = all && memory.books().settle(ticket, k) == Verdict::accepted;
+  }
+  all = all && memory.books().commit(ticket, slot, 10) == Verdict::accepted;
+  REQUIRE(allocations == before);
+  REQUIRE(all);
+}
+
+TEST_CASE("the raw rows of a reach cover every boundary that is kept though rows were rejected") {
+  ModelShape const shape = small_shape({0, 4, 128});
+  MemoryOptions options = small_options();
+  auto const depth = GENERATE(1, 2, 5);
+  options.aligned = depth;
+  Memory memory(shape, options);
+  Slot const slot = memory.books().slot(1);
+  std::mt19937 random(3);
+  for (int i = 0; i < 400; ++i) {
+    auto const rejected = static_cast<std::int32_t>(random() % 4);
+    auto const rows = rejected + 1 + static_cast<std::int32_t>(random() % 3);
+    if (memory.books().tip(slot) + rows > options.max_context) break;
+    feed(memory, slot, rows, rejected);
+    Position const tip = memory.books().tip(slot);
+    Position const newest = rollback::boundary_at_or_below(tip, options.quantum);
+    for (Position b = newest; b > newest - depth * options.quantum && b > 0; b -= options.quantum) {
+      CAPTURE(tip, b);
+      REQUIRE(memory.books().can_land(slot, b) == Verdict::accepted);
+    }
+    for (Position p = tip - 1; p >= std::max<Position>(tip - 3, 1); --p) {
+      CAPTURE(tip, p);
+      REQUIRE(memory.books().can_land(slot, p) != Verdict::window_not_covered);
+    }
+  }
+}
+
+TEST_CASE("the raw rows of a reach outlast a batch that fails") {
+  MemoryOptions options = small_options();
+  options.aligned = 0;
+  options.max_rows = 40;
+  options.entry_copy = true;
+  auto const per_token = GENERATE(0, 3);
+  options.per_token = per_token;
+  Memory memory(small_shape({0, 4}), options);
+  Slot const slot = memory.books().slot(0);
+  feed(memory, slot, 40);
+  feed(memory, slot, 40);
+  Rows const r(slot, 80, 40, 0, 40);
+  Ticket ticket;
+  REQUIRE(memory.books().begin(r.batch, ticket) == Verdict::accepted);
+  Outcome outcome;
+  Outcomes outcomes{&outcome, 1, 0};
+  REQUIRE(memory.books().fail(ticket, 0, rollback::BadChunk::may_have_run, outcomes) == Verdict::accepted);
+  REQUIRE(outcome.tip == 80);
+}
+
+TEST_CASE("raw rows are the window below the reach") {
+  MemoryOptions options;
+  options.max_context = 1 << 20;
+  options.aligned = 64;
+  options.per_token = 7;
+  options.max_rows = 512;
+  REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 64 * 128 + 7);
+  options.aligned = 2;
+  REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 512 + 7);
+  options.aligned = 0;
+  options.raw_rows = 9999;  // what was asked for is not what the reach needs
+  REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 512 + 7);
+  options.max_rows = 0;
+  REQUIRE_THROWS_WITH(Memory::raw_rows(Flash::shape(), options), ContainsSubstring("max_rows"));
+}
+
+TEST_CASE("sizes that no memory holds are refused and not wrapped") {
+  MemoryOptions options = small_options();
+  options.max_context = Position{1} << 40;
+  options.slots = 65536;
+  options.per_token = 0;
+  options.aligned = 0;
+  REQUIRE_THROWS_WITH(Memory::tensors(Flash::shape(), options), ContainsSubstring("a tensor is larger"));
+  options.slots = 8192;  // a cache of 2^62 bytes a layer, 21 of them
+  REQUIRE_THROWS_WITH(Memory::tensors(Flash::shape(), options), ContainsSubstring("together"));
+  REQUIRE_THROWS_WITH(Memory::budget(Flash::shape(), options), ContainsSubstring("together"));
+  options.raw_rows = std::numeric_limits<Position>::max();
+  REQUIRE_THROWS_WITH(Memory::tensors(Flash::shape(), options), ContainsSubstring("a tensor is larger"));
+}
+
+TEST_CASE("states beyond what list indices reach are refused and the largest have lists that fit") {
+  MemoryOptions options = small_options();
+  options.slots = 8;
+  options.per_token = 1 << 20;
+  options.aligned = 0;
+  options.max_rows = 1 << 22;
+  options.max_chunks = 1;
+  REQUIRE_THROWS_WITH(Memory::budget(small_shape({128}), options), ContainsSubstring("32-bit indices"));
+  options.slots = 4;
+  MemoryBudget const budget = Memory::budget(small_shape({128}), options);
+  // every row of the chunk keeps a state of 128 rows: source and destination lists of 2^23 * 128 entries
+  REQUIRE(budget.scratch > std::size_t{2} * (std::size_t{1} << 30) * sizeof(std::int32_t));
+  REQUIRE(budget.scratch < std::size_t{3} * (std::size_t{1} << 30) * sizeof(std::int32_t));
+}

@@ -1,0 +1,16 @@
+// Must not compile: a plane without `states`.
+#include <rollback/ring.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+struct Plane {
+  void copy(std::int32_t, std::int32_t) noexcept {}
+  void clear(std::int32_t) noexcept {}
+  std::size_t state_bytes() const { return 8; }
+};
+
+int main() {
+  rollback::RollbackRing<Plane, 4, 2> ring(Plane{}, rollback::RingOptions{});
+  return static_cast<int>(ring.tip(ring.slot(0)));
+}

@@ -1,0 +1,187 @@
+// What the books must list for one slot, worked out from sets of positions alone: the other oracle of the tests.
+#pragma once
+
+#include <rollback/books.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace toy {
+
+using rollback::Component;
+using rollback::Position;
+
+/// The rows of a slot in a batch.
+struct Rows {
+  Position begin = 0;
+  Position verified = 0;
+  Position end = 0;
+  std::vector<std::int32_t> chunk;  // of each row
+};
+
+/// One tier: for each place the position kept there, or -1.
+struct ExpectedTier {
+  Position quantum;
+  std::int32_t spares;
+  std::vector<Position> kept;
+
+  [[nodiscard]] bool has(Position p) const { return p > 0 && std::count(kept.begin(), kept.end(), p) > 0; }
+  [[nodiscard]] Position& place(Position q) {
+    return kept[static_cast<std::size_t>(q / quantum) % kept.size()];  // as design.md places boundaries
+  }
+  void forget_if(Position low, Position high) {  // positions in [low, high]
+    for (Position& p : kept) p = p >= low && p <= high ? -1 : p;
+  }
+};
+
+/// The landings of one slot, as the laws give them.
+class ExpectedLandings {
+ public:
+  explicit ExpectedLandings(rollback::BooksOptions const& options) : entry_copy_(options.entry_copy) {
+    for (Component const& c : options.components) {
+      rollback::Places const p = rollback::places(c, options.entry_copy);
+      std::vector<ExpectedTier> tiers;
+      if (c.per_token > 0) {
+        tiers.push_back({1, p.per_token_spares, std::vector<Position>(static_cast<std::size_t>(c.per_token), -1)});
+      }
+      if (c.aligned > 0) {
+        tiers.push_back({c.quantum, p.aligned_spares, std::vector<Position>(static_cast<std::size_t>(c.aligned), -1)});
+      }
+      components_.push_back({tiers, c.empty_at});
+    }
+    for (rollback::Window const& w : options.windows) windows_.push_back({w, 0});
+  }
+
+  Position tip = 0;
+  bool armed = false;
+
+  [[nodiscard]] bool lands(Position p) const {
+    if (p == 0 || p == tip) return true;
+    if (p < 0 || p > tip) return false;
+    for (Kind const& c : components_) {
+      bool served = c.empty_at > 0 && p % c.empty_at == 0;
+      for (ExpectedTier const& tier : c.tiers) served = served || tier.has(p);
+      if (!served) return false;
+    }
+    return covered(p);
+  }
+
+  void roll_back(Position p) {
+    if (p == tip) return;
+    armed = p > 0;
+    land(p);
+  }
+
+  void clear() {
+    for (Kind& c : components_) {
+      for (ExpectedTier& tier : c.tiers) std::fill(tier.kept.begin(), tier.kept.end(), -1);
+    }
+    armed = false;
+    land(0);
+  }
+
+  void commit(Rows const& rows, Position accepted) {
+    keep(rows, accepted, INT32_MAX, false);
+    write(rows.end);
+    bool const copied = entry_copy_ && !armed && accepted == rows.begin;
+    armed = accepted > 0 && accepted < rows.end && !copied;
+    land(accepted);
+  }
+
+  /// Law 5 and ruling 8: the entry, else the end of the good chunks, else the newest landing.
+  void fail(Rows const& rows, std::int32_t first_bad, bool may_have_run) {
+    auto const good = std::count_if(rows.chunk.begin(), rows.chunk.end(), [&](auto k) { return k < first_bad; });
+    Position const good_end = rows.begin + good;
+    bool const unknown = may_have_run && good_end < rows.end;
+    if (good == 0 && !unknown) return;
+    write(unknown ? rows.end : good_end);
+    bool const entry = covered(rows.begin);
+    if (entry && armed) {
+      keep(rows, rows.begin, first_bad, may_have_run);
+      land(rows.begin);
+      return;
+    }
+    Position const limit = std::min(good_end, rows.verified);
+    keep(rows, limit, first_bad, may_have_run);
+    if (entry && entry_copy_) {
+      armed = false;
+      land(rows.begin);
+    } else if (!unknown && good_end <= rows.verified) {
+      armed = false;
+      land(good_end);
+    } else {
+      Position newest = limit;
+      tip = rows.end;  // so that the limit itself is judged like any other
+      while (!lands(newest)) --newest;
+      armed = newest > 0;
+      land(newest);
+    }
+  }
+
+ private:
+  struct Kind {
+    std::vector<ExpectedTier> tiers;
+    Position empty_at;
+  };
+  struct Raw {
+    rollback::Window window;
+    Position lowest;  // the oldest position whose row exists
+  };
+
+  [[nodiscard]] bool covered(Position p) const {
+    return std::all_of(windows_.begin(), windows_.end(),
+                       [p](Raw const& w) { return w.lowest <= std::max<Position>(0, p - (w.window.window - 1)); });
+  }
+  void write(Position end) {
+    for (Raw& w : windows_) w.lowest = std::max(w.lowest, end - w.window.rows);
+  }
+  void land(Position p) {
+    tip = p;
+    for (Raw& w : windows_) w.lowest = std::min(w.lowest, p);
+    for (Kind& c : components_) {
+      for (ExpectedTier& tier : c.tiers) tier.forget_if(p + 1, INT64_MAX);
+    }
+  }
+
+  void keep(Rows const& rows, Position limit, std::int32_t first_bad, bool torn) {
+    for (Kind& c : components_) {
+      for (ExpectedTier& tier : c.tiers) keep(tier, rows, limit, first_bad, torn);
+    }
+  }
+
+  // Keeps what the batch wrote up to `limit`. An armed source and what only unverified rows cross are never written
+  // over but go through spares, as far as these reach.
+  void keep(ExpectedTier& tier, Rows const& rows, Position limit, std::int32_t first_bad, bool torn) const {
+    auto const depth = static_cast<Position>(tier.kept.size());
+    Position const q1 = tier.quantum;
+    std::vector<Position> states;
+    for (Position q = rows.begin; q <= rows.end; ++q) {
+      if (q == 0 || q % q1 != 0) continue;
+      bool const wanted =
+          q1 == 1 ? q < rows.end && q >= rows.end - depth : q > rows.begin && q > rows.verified / q1 * q1 - depth * q1;
+      if (wanted) states.push_back(q);
+    }
+    ExpectedTier const before = tier;
+    std::int32_t spares = 0;
+    for (Position q : states) {
+      if (armed && q == rows.begin && before.has(q)) continue;
+      auto const row = static_cast<std::size_t>(std::max(q - 1, rows.begin) - rows.begin);
+      bool const ran = rows.chunk[row] < first_bad;
+      bool const source = armed && before.kept[static_cast<std::size_t>(q / q1 % depth)] == rows.begin;
+      bool const spare = source || (q1 > 1 && q > rows.verified);
+      if (spare) ++spares;
+      bool const listed = ran && q <= limit;
+      if (!listed && (spare || (!ran && !torn))) continue;
+      tier.place(q) = listed && (!spare || spares <= tier.spares) ? q : -1;
+      if (!spare || spares <= tier.spares) tier.forget_if(0, q - depth * q1);  // no longer among the last
+    }
+  }
+
+  bool entry_copy_;
+  std::vector<Kind> components_;
+  std::vector<Raw> windows_;
+};
+
+}  // namespace toy
