@@ -175,7 +175,7 @@ class ExpectedLandings {
       bool const listed = ran && q <= limit;
       if (!listed && (spare || (!ran && !torn))) continue;
       tier.place(q) = listed && (!spare || spares <= tier.spares) ? q : -1;
-      if (!spare || spares <= tier.spares) tier.forget_if(0, q - depth * q1);  // no longer among the last
+      if (listed && (!spare || spares <= tier.spares)) tier.forget_if(0, q - depth * q1);  // no longer among the last
     }
   }
 

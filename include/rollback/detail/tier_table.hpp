@@ -132,7 +132,8 @@ class TierTable {
       Written const w = written(q);
       if (w != Written::untouched) {
         e.kept = w == Written::whole && q <= limit ? q : none;
-        note_kept(slot, q);
+        // Only what is listed moves the bound: an armed source older than what was torn is still kept.
+        if (e.kept == q) note_kept(slot, q);
       }
       e.staged = none;
     });
