@@ -69,7 +69,8 @@ class Engine {
   [[nodiscard]] Position tip(std::size_t s) const { return history[s].size(); }
   [[nodiscard]] std::int32_t chunks() const { return static_cast<std::int32_t>(chunk_ends.size()); }
   [[nodiscard]] std::int32_t pick(std::int64_t low, std::int64_t high) {  // in [low, high]
-    return static_cast<std::int32_t>(low + random() % static_cast<std::uint64_t>(high - low + 1));
+    return static_cast<std::int32_t>(low +
+                                     static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1)));
   }
 
   /// Opens a batch of new tokens: the slot of every row, -1 for padding. Without `ends` it is cut where it must be and

@@ -60,7 +60,7 @@ TEST_CASE("what is no number never wins", "[sampler]") {
 
 TEST_CASE("temperature zero is greedy whatever the rest says", "[sampler]") {
   auto const logits = normal_values(100, 1);
-  for (std::uint64_t seed : {0, 1, 99}) {
+  for (std::uint64_t seed : {0U, 1U, 99U}) {
     for (std::int32_t id : draws({0.0, 0.3, seed}, logits, 5)) CHECK(id == greedy_of(logits));
   }
 }
