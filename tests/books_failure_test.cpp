@@ -2,10 +2,12 @@
 #include "catch.hpp"
 #include "toy_engine.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 using rollback::BadChunk;
+using rollback::Landing;
 using rollback::Outcome;
 using rollback::Position;
 using rollback::Verdict;
@@ -61,6 +63,21 @@ TEST_CASE("a batch of which nothing ran leaves everything as it was") {
     Engine engine = at_20(entry_copy, 0);
     check_outcome(engine, 0, never, 20, false, 8);
   }
+}
+
+TEST_CASE("what an open batch may overwrite is unlisted from its start and listed again if it survived") {
+  auto const listed = [](Engine const& engine) {
+    std::vector<Landing> landings(8);
+    landings.resize(static_cast<std::size_t>(engine.books.landings(engine.slot(0), landings.data(), 8)));
+    std::vector<Position> positions;
+    for (Landing const& landing : landings) positions.push_back(landing.position);
+    return positions;
+  };
+  Engine engine = at_20(false, 0);
+  CHECK(listed(engine) == std::vector<Position>{8, 16});
+  CHECK(engine.books.reach(engine.slot(0)) == 8);
+  static_cast<void>(engine.fail(0, never));
+  CHECK(listed(engine) == std::vector<Position>{8, 16, 17, 18, 19});
 }
 
 TEST_CASE("a plane torn in the first chunk goes back to the newest landing that the batch did not write over") {
