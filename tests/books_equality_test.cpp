@@ -286,3 +286,14 @@ TEST_CASE("a plane of several rows that is overwritten in place") {
     }
   }
 }
+
+TEST_CASE("a state that was restored from a boundary is kept per token too") {
+  Engine engine(three());
+  engine.feed(0, 300, 300);
+  REQUIRE(engine.roll_back(0, 256) == Verdict::accepted);
+  CHECK(engine.books.nearest(engine.slot(0), 256).tier == Tier::tip);
+  engine.feed(0, 2, 300);
+  CHECK(engine.books.nearest(engine.slot(0), 256).tier == Tier::per_token);
+  CHECK(listed(engine, 0) == std::vector<Position>{128, 256, 257});
+  CHECK(engine.check(0) == "");
+}

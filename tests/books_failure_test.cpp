@@ -56,6 +56,14 @@ void check_outcome(Engine engine, std::int32_t first_bad, BadChunk state, Positi
   CHECK(engine.check(0) == "");
 }
 
+std::vector<Position> listed(Engine const& engine) {
+  std::vector<Landing> landings(8);
+  landings.resize(static_cast<std::size_t>(engine.books.landings(engine.slot(0), landings.data(), 8)));
+  std::vector<Position> positions;
+  for (Landing const& landing : landings) positions.push_back(landing.position);
+  return positions;
+}
+
 }  // namespace
 
 TEST_CASE("a batch of which nothing ran leaves everything as it was") {
@@ -66,13 +74,6 @@ TEST_CASE("a batch of which nothing ran leaves everything as it was") {
 }
 
 TEST_CASE("what an open batch may overwrite is unlisted from its start and listed again if it survived") {
-  auto const listed = [](Engine const& engine) {
-    std::vector<Landing> landings(8);
-    landings.resize(static_cast<std::size_t>(engine.books.landings(engine.slot(0), landings.data(), 8)));
-    std::vector<Position> positions;
-    for (Landing const& landing : landings) positions.push_back(landing.position);
-    return positions;
-  };
   Engine engine = at_20(false, 0);
   CHECK(listed(engine) == std::vector<Position>{8, 16});
   CHECK(engine.books.reach(engine.slot(0)) == 8);

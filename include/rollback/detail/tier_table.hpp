@@ -78,12 +78,6 @@ class TierTable {
     return none;
   }
 
-  /// The position that entry `i` of [0, depth) keeps, or `none`; above the tip it is no longer served.
-  [[nodiscard]] Position kept(std::int32_t slot, std::int32_t i) const noexcept {
-    Entry const& e = entries_of(slot)[i];
-    return e.staged == none ? e.kept : none;
-  }
-
   /// Opens a batch: chooses a place for every state that the batch will keep and unlists what they overwrite.
   void stage(std::int32_t slot, Span const& span) noexcept {
     for_each_candidate(span, [&](Position q) {
