@@ -3,55 +3,20 @@
 #include <rollback/dsv4/memory.hpp>
 
 #include "catch.hpp"
+#include "counted_new.hpp"
 #include "dsv4_small.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <new>
 #include <random>
 #include <vector>
 
-namespace {
-
-std::size_t live_bytes = 0;   // handed out and not yet given back
-std::size_t allocations = 0;  // ever
-
-// Blocks full of 0x3e, their size in front of them.
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  std::size_t const head = std::max(alignment, alignof(std::max_align_t));
-  void* const block = std::aligned_alloc(head, (head + bytes + head - 1) / head * head);
-  if (block == nullptr) throw std::bad_alloc{};
-  std::memcpy(block, &bytes, sizeof bytes);
-  live_bytes += bytes;
-  ++allocations;
-  void* const data = static_cast<std::byte*>(block) + head;
-  std::memset(data, 0x3e, bytes);
-  return data;
-}
-
-void release(void* data, std::size_t alignment) noexcept {
-  if (data == nullptr) return;
-  void* const block = static_cast<std::byte*>(data) - std::max(alignment, alignof(std::max_align_t));
-  std::size_t bytes = 0;
-  std::memcpy(&bytes, block, sizeof bytes);
-  live_bytes -= bytes;
-  std::free(block);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<std::size_t>(a)); }
-void operator delete(void* data) noexcept { release(data, 1); }
-void operator delete(void* data, std::size_t) noexcept { release(data, 1); }
-void operator delete(void* data, std::align_val_t a) noexcept { release(data, static_cast<std::size_t>(a)); }
-
 using Catch::Matchers::ContainsSubstring;
+using counted_new::allocations;
+using counted_new::live_bytes;
 using rollback::Outcome;
 using rollback::Outcomes;
 using rollback::Ticket;
