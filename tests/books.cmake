@@ -3,3 +3,7 @@ rollback_test(books_equality books_equality_test.cpp)
 rollback_test(books_random_walk books_random_walk_test.cpp)
 rollback_test(books_plan books_plan_test.cpp)  # list by list
 rollback_test(books_failure books_failure_test.cpp)
+rollback_test(books_refusals books_refusals_test.cpp)
+rollback_test(books_batch_refusals books_batch_refusals_test.cpp)
+rollback_test(books_setup books_setup_test.cpp)
+rollback_test(books_allocation books_allocation_test.cpp)  # replaces operator new

@@ -318,7 +318,8 @@ TEST_CASE("rings too large for their indices or for memory are refused and not w
   REQUIRE_THROWS_WITH(Ring::states(options_of(1, 1, INT32_MAX, false)), ContainsSubstring("32-bit"));
   REQUIRE_THROWS_WITH(Ring::states(options_of(INT32_MAX, INT32_MAX, INT32_MAX, true)), ContainsSubstring("32-bit"));
   REQUIRE_THROWS_WITH(Ring::states(options_of(1 << 20, 1 << 12, 0, false)), ContainsSubstring("32-bit"));
-  REQUIRE(Ring::states(options_of(1 << 10, 1 << 20, 0, false)) == (std::int64_t{1} << 30) + 2 * 1024);
+  REQUIRE_THROWS_WITH(Ring::states(options_of(1 << 10, 1 << 20, 0, false)), ContainsSubstring("32-bit"));
+  REQUIRE(Ring::states(options_of(1 << 10, (1 << 20) - 8, 0, false)) == (std::int64_t{1} << 30) - 6 * 1024);
   REQUIRE_THROWS_WITH(Ring::bytes(options_of(1, 7, 0, false), SIZE_MAX / 8), ContainsSubstring("more than memory"));
   REQUIRE(Ring::bytes(options_of(1, 6, 0, false), SIZE_MAX / 8) == SIZE_MAX / 8 * 8);
 }

@@ -150,6 +150,17 @@ TEST_CASE("a guard refuses sizes that mean nothing") {
   REQUIRE_THROWS_WITH(WindowGuard(-1, window_of(8, 32), 1, 0), ContainsSubstring("slots"));
   REQUIRE_THROWS_WITH(WindowGuard(1, window_of(0, 32), 1, 0),
                       ContainsSubstring("window is the rows that a query sees"));
+  REQUIRE_THROWS_WITH(WindowGuard(1, window_of(8, 32), -1, 0), ContainsSubstring("chunk"));
+  REQUIRE_THROWS_WITH(WindowGuard(1, window_of(8, 32), 1, -1), ContainsSubstring("unverified"));
+}
+
+TEST_CASE("sizes of a guard whose sum passes 64 bits are refused and not wrapped") {
+  for (rollback::Window const& window :
+       {window_of(INT64_MAX, 1), window_of(INT64_MAX, INT64_MAX), window_of(8, INT64_MIN), window_of(1, INT64_MAX)}) {
+    REQUIRE_THROWS_WITH(WindowGuard(1, window, INT64_MAX, INT64_MAX), ContainsSubstring("rows must be at least"));
+  }
+  REQUIRE_THROWS_AS(WindowGuard(1, window_of(INT64_MAX, INT64_MAX), 2, 0), std::invalid_argument);
+  REQUIRE_NOTHROW(WindowGuard(1, window_of(INT64_MAX, INT64_MAX), 1, 0));
 }
 
 TEST_CASE("a guard knows the window it was made for") {

@@ -62,12 +62,13 @@ class Books {
   /// The name of a component or, from components() on, of a window; for `Landing::limited_by`. Empty where out of
   /// range.
   [[nodiscard]] char const* name(std::int32_t index) const noexcept;
-  /// The distance between landings deep in the past: the least common multiple of what the components keep there, in
-  /// tokens; 1 where nothing limits; 0 where some component keeps no boundaries, so that there are none.
+  /// The distance between boundaries that all components keep, in tokens: the least common multiple of their quanta, or
+  /// of `empty_at` where a component has no aligned tier; 1 where nothing limits; 0 where some component has neither,
+  /// so that there are none.
   [[nodiscard]] Position alignment() const noexcept { return alignment_; }
   /// How many rows of a slot may be unverified: the least depth of a per-token tier.
   [[nodiscard]] std::int32_t per_token() const noexcept { return per_token_; }
-  /// The host memory that books of `options` take, in bytes; asked before anything exists.
+  /// The host memory that books of `options` take, in bytes; asked before anything exists. @throws as the constructor
   [[nodiscard]] static std::size_t bytes(BooksOptions const& options);
 
   // ---- where sequences are -----------------------------------------------------------------------------------------
@@ -90,11 +91,13 @@ class Books {
   [[nodiscard]] Verdict can_land(Slot slot, Position p) const noexcept;
   /// The newest landing at or below `wanted`, and what it takes to get from there to it. Position 0 is always possible,
   /// so there is a landing unless the slot is unknown, stale or in flight (then `position` is -1 and `why` says so).
+  /// Of a negative `wanted` it is 0, with the reason.
   [[nodiscard]] Landing nearest(Slot slot, Position wanted) const noexcept;
   /// The oldest landing that is not a restart: above 0, or the tip where there is none; -1 for an unknown slot.
-  /// O(depth).
+  /// O(depth), whatever the tip.
   [[nodiscard]] Position reach(Slot slot) const noexcept;
-  /// All landings above 0 and below the tip in rising order, and the tip itself where it is kept. O(depth log depth).
+  /// All landings above 0 and below the tip in rising order, and the tip itself where it is kept. O(how many
+  /// there are): where all components are empty at some multiples, each multiple below the tip is one.
   /// @return how many there are; they are written to `out` only if `capacity` is enough
   [[nodiscard]] std::int32_t landings(Slot slot, Landing* out, std::int32_t capacity) const noexcept;
 
@@ -108,7 +111,8 @@ class Books {
   // ---- batches -----------------------------------------------------------------------------------------------------
 
   /// Where a chunk that starts at `from` must end at the latest, if the slot's batch ends at `end`: the next position
-  /// in (from, end] whose state is kept and that some component cannot deliver inside a chunk; else `end`.
+  /// in (from, end] whose state is kept and that some component cannot deliver inside a chunk; else `end`, as where
+  /// `from` is negative or not below `end`.
   [[nodiscard]] Position next_cut(Slot slot, Position from, Position end) const noexcept;
   /// Opens a batch. From here on `tip` stays, `head` is the batch's end, and what the batch may overwrite is not
   /// listed. Refused: nothing changes, and `bad_row` (where not null) has the row that was refused, or -1. O(rows).
@@ -116,7 +120,7 @@ class Books {
 
   /// The smallest shape that a chunk fits, counts rounded up to powers of two.
   [[nodiscard]] Verdict shape(Ticket const& ticket, std::int32_t chunk, Shape& out) const noexcept;
-  /// A shape that fits every chunk of at most so many rows and sequences.
+  /// A shape that fits every chunk of at most so many rows (no more than `max_chunk_rows` are counted) and sequences.
   [[nodiscard]] Shape worst_shape(std::int32_t rows, std::int32_t sequences) const noexcept;
   /// How many entries each list of a component needs for a shape. Depends on nothing else.
   [[nodiscard]] Lengths lengths(std::int32_t component, Shape const& shape) const noexcept;
@@ -172,6 +176,8 @@ class Books {
   };
 
   static void check(BooksOptions const& options);
+  [[nodiscard]] static std::int32_t chunk_rows(BooksOptions const& options) noexcept;
+  [[nodiscard]] static std::int32_t least_per_token(BooksOptions const& options) noexcept;
   [[nodiscard]] std::int32_t tier_of(Position quantum, std::int32_t depth, std::int32_t spares);
   [[nodiscard]] Verdict known(Slot slot) const noexcept;
   [[nodiscard]] bool armed(SlotState const& s) const noexcept { return s.tip > 0 && s.live != s.tip; }
@@ -210,6 +216,7 @@ class Books {
   bool entry_copy_;
   std::int32_t per_token_;
   Position alignment_;
+  Position empty_lattice_;  // at its multiples nothing has to be kept at all; 0 where there are none
   std::vector<ComponentState> components_;
   std::vector<detail::TierTable> tiers_;  // components that keep the same states share one
   std::vector<WindowGuard> guards_;

@@ -11,6 +11,10 @@ inline namespace v0_1 {
 inline constexpr int max_components = 8;  // of one `Books`
 inline constexpr int max_windows = 4;     // of one `Books`
 
+/// The most rows that the planes of all slots and places of one component, and a chunk, have together: lists name them
+/// by 32-bit indices, and shapes round counts up to powers of two.
+inline constexpr std::int32_t max_state_rows = 1 << 30;
+
 /// How a plane is made of rows, and when rows become an emitted block.
 ///
 /// A plane that a kernel advances as one piece (a matrix, a convolution buffer) is one row and emits nothing. A ring of
@@ -27,7 +31,7 @@ struct Component {
   char const* name = "state";  // for messages; must outlive the books
   RowGeometry geometry;
   std::int32_t per_token = 0;  // per-token tier: the states at tip-1 .. tip-per_token; 0 is off
-  Position quantum = 0;        // aligned tier: a state every `quantum` tokens (at least 2); 0 where `aligned` is 0
+  Position quantum = 0;        // aligned tier: a state every `quantum` tokens, in [2, 2^31); unused without the tier
   std::int32_t aligned = 0;    // aligned tier: how many boundaries are kept; 0 is off
   Position empty_at = 0;       // at multiples of this nothing has to be kept: the state is the empty one; 0 is never
   /// Whether the states inside a chunk can be had: true for a ring of rows (each state is gathered from the ring before

@@ -133,9 +133,9 @@ class RollbackRing {
     // Twice the per-token tier: no more spares than that can be needed.
     std::int64_t const most =
         std::int64_t{Depth == dynamic_depth ? o.depth : Depth} + 2 * std::int64_t{o.per_token} + 4;
-    if (most > INT32_MAX / o.slots) {
+    if (most > (max_state_rows - o.max_rows) / o.slots) {
       detail::refuse_setup(
-          "RollbackRing: slots, depth and per_token make more than 2^31 states: they are 32-bit indices");
+          "RollbackRing: slots, depth and per_token make more than 2^30 states: they are 32-bit indices");
     }
     return o;
   }

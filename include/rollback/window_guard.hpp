@@ -24,17 +24,39 @@ class WindowGuard {
   /// @param unverified  the most rows of a slot that may be rejected
   /// @throws std::invalid_argument naming the parameter and the allowed range
   WindowGuard(std::int32_t slots, Window const& window, Position chunk, Position unverified)
-      : window_(window), lowest_(static_cast<std::size_t>(check(slots, window, chunk, unverified)), 0) {}
+      : window_(window), lowest_((check(slots, window, chunk, unverified), static_cast<std::size_t>(slots)), 0) {}
+
+  /// Refuses what the constructor refuses. @throws as the constructor
+  static void check(std::int32_t slots, Window const& window, Position chunk, Position unverified) {
+    if (slots < 1) detail::refuse_setup("WindowGuard: slots is how many sequences there are; it must be at least 1");
+    if (window.window < 1) {
+      detail::refuse_setup("WindowGuard: window is the rows that a query sees; it must be at least 1");
+    }
+    if (chunk < 0) detail::refuse_setup("WindowGuard: chunk is the most rows that run at once; it must be at least 0");
+    if (unverified < 0) {
+      detail::refuse_setup("WindowGuard: unverified is the most rows that may be rejected; it must be at least 0");
+    }
+    // Differences, since the sum may be more than 64 bits hold.
+    if (window.rows < 1 || chunk > window.rows || unverified > window.rows - chunk ||
+        window.window - 1 > window.rows - chunk - unverified) {
+      detail::refuse_setup(
+          "WindowGuard: rows must be at least window - 1 + rows of a chunk + unverified rows, or a query would read "
+          "rows that its own chunk overwrote");
+    }
+  }
 
   [[nodiscard]] Window const& window() const noexcept { return window_; }
 
   /// Whether every row that a query at `p` reads below itself still exists. Requires p >= 0.
-  [[nodiscard]] bool covers(std::int32_t slot, Position p) const noexcept {
-    return lowest(slot) <= std::max(Position{0}, p - (window_.window - 1));
-  }
+  [[nodiscard]] bool covers(std::int32_t slot, Position p) const noexcept { return p >= lowest_covered(slot); }
 
   /// The oldest position whose row exists.
   [[nodiscard]] Position lowest(std::int32_t slot) const noexcept { return lowest_[static_cast<std::size_t>(slot)]; }
+
+  /// The smallest position that is covered.
+  [[nodiscard]] Position lowest_covered(std::int32_t slot) const noexcept {
+    return lowest(slot) == 0 ? 0 : lowest(slot) + window_.window - 1;
+  }
 
   /// Rows up to `end` (not included) are written, or may be.
   void write(std::int32_t slot, Position end) noexcept {
@@ -54,20 +76,6 @@ class WindowGuard {
   }
 
  private:
-  static std::int32_t check(std::int32_t slots, Window const& window, Position chunk, Position unverified) {
-    if (slots < 1) detail::refuse_setup("WindowGuard: slots is how many sequences there are; it must be at least 1");
-    if (window.window < 1) {
-      detail::refuse_setup("WindowGuard: window is the rows that a query sees; it must be at least 1");
-    }
-    if (window.rows < window.window - 1 + chunk + unverified) {
-      detail::refuse_setup(
-          "WindowGuard: rows must be at least window - 1 + rows of a chunk + unverified rows, or a query would read "
-          "rows "
-          "that its own chunk overwrote");
-    }
-    return slots;
-  }
-
   Window window_;
   std::vector<Position> lowest_;  // [slots]
 };

@@ -9,11 +9,14 @@ namespace rollback {
 inline namespace v0_1 {
 
 inline Position Books::next_cut(Slot slot, Position from, Position end) const noexcept {
-  if (known(slot) != Verdict::accepted || from >= end) return end;
+  if (known(slot) != Verdict::accepted || from < 0 || from >= end) return end;
   Position cut = end;
   for (ComponentState const& c : components_) {
     if (c.component.states_inside_chunk) continue;
-    if (c.aligned_tier >= 0) cut = std::min(cut, boundary_above(from, c.component.quantum));
+    if (c.aligned_tier >= 0) {
+      Position const to_boundary = c.component.quantum - from % c.component.quantum;
+      if (to_boundary < end - from) cut = std::min(cut, from + to_boundary);
+    }
     if (c.per_token_tier >= 0) cut = std::min(cut, std::max(from + 1, end - c.component.per_token));
   }
   return cut;
@@ -79,6 +82,7 @@ inline Verdict Books::check_unverified(Batch const& batch) noexcept {
     open.span.verified = open.span.end;
     open.unverified = -1;  // not named yet
   }
+  if (batch.unverified_count < 0) return Verdict::bad_unverified;
   for (std::int32_t i = 0; i < batch.unverified_count; ++i) {
     Unverified const& u = batch.unverified[i];
     Verdict const verdict = known(u.slot);
@@ -134,9 +138,8 @@ inline Verdict Books::begin(Batch const& batch, Ticket& ticket, std::int32_t* ba
   if (batch.rows > max_rows_ || batch.chunks > max_chunks_) return Verdict::batch_too_large;
   if (batch.chunks < 1 || batch.chunk_ends[batch.chunks - 1] != batch.rows) return Verdict::bad_chunk_ends;
   for (std::int32_t k = 0, end = 0; k < batch.chunks; ++k) {
-    std::int32_t const rows = batch.chunk_ends[k] - end;
-    if (rows < 1 || batch.chunk_ends[k] > batch.rows) return Verdict::bad_chunk_ends;
-    if (rows > max_chunk_rows_) return Verdict::batch_too_large;
+    if (batch.chunk_ends[k] <= end || batch.chunk_ends[k] > batch.rows) return Verdict::bad_chunk_ends;
+    if (batch.chunk_ends[k] - end > max_chunk_rows_) return Verdict::batch_too_large;
     end = batch.chunk_ends[k];
     chunk_ends_[static_cast<std::size_t>(k)] = end;
   }

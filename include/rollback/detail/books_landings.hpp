@@ -133,7 +133,13 @@ inline Position Books::reach(Slot slot) const noexcept {
   if (known(slot) != Verdict::accepted) return -1;
   SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
   Position oldest = s.tip;
-  for (Position p = s.tip; p > 0;) {
+  if (empty_lattice_ > 0 && empty_lattice_ <= s.tip) {  // the first of these landings without a walk over all of them
+    Position covered = empty_lattice_;
+    for (WindowGuard const& guard : guards_) covered = std::max(covered, guard.lowest_covered(slot.index));
+    Position const first = boundary_at_or_below(covered + empty_lattice_ - 1, empty_lattice_);
+    oldest = std::min(oldest, first);
+  }
+  for (Position p = oldest; p > 0;) {
     p = joint_floor(slot.index, p - 1).position;
     if (p > 0) oldest = p;
   }

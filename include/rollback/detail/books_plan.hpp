@@ -126,7 +126,7 @@ inline Verdict Books::shape(Ticket const& ticket, std::int32_t chunk, Shape& out
 
 inline Shape Books::worst_shape(std::int32_t rows, std::int32_t sequences) const noexcept {
   Shape out;
-  out.rows = std::max(rows, 0);
+  out.rows = std::clamp(rows, 0, max_chunk_rows_);
   out.sequences = std::max(std::min(sequences, out.rows), 0);
   std::int64_t const n = out.rows;
   std::int64_t const s = out.sequences;
@@ -150,10 +150,14 @@ inline Lengths Books::lengths(std::int32_t component, Shape const& shape) const 
   Component const& c = this->component(component);
   ComponentShape const& s = shape.components[component];
   n.restores = s.restores;
-  n.snapshots = s.snapshots * c.geometry.rows;
+  // No books are made whose own shapes pass 32 bits here; a shape of other books must not overflow.
+  auto const times = [](std::int32_t count, std::int32_t each) {
+    return static_cast<std::int32_t>(std::min(std::int64_t{count} * each, std::int64_t{INT32_MAX}));
+  };
+  n.snapshots = times(s.snapshots, c.geometry.rows);
   n.rows = c.states_inside_chunk ? shape.rows : 0;
   n.blocks = s.blocks;
-  n.block_reads = s.blocks * c.geometry.block;
+  n.block_reads = times(s.blocks, c.geometry.block);
   return n;
 }
 

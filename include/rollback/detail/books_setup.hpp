@@ -49,11 +49,30 @@ inline void Books::check(BooksOptions const& o) {
       refuse_setup("Books: a component's quantum must be at least 2 (a state a token is what per_token keeps)");
     }
     if (c.quantum < 0) refuse_setup("Books: a component's quantum must not be negative");
+    if (c.quantum > INT32_MAX) refuse_setup("Books: a component's quantum must be below 2^31");
     if (c.empty_at < 0) refuse_setup("Books: a component's empty_at must be at least 1, or 0 for never");
+    Places const p = rollback::places(c, o.entry_copy);
+    std::int64_t const states = std::int64_t{p.live} + p.per_token + p.per_token_spares + p.aligned + p.aligned_spares;
+    if (states > (max_state_rows - chunk_rows(o)) / o.slots / c.geometry.rows) {
+      refuse_setup(
+          "Books: slots * places * geometry.rows of a component, and the rows of a chunk, must be at most 2^30 "
+          "together: lists name rows by 32-bit indices");
+    }
   }
   for (Window const& w : o.windows) {
     if (w.name == nullptr) refuse_setup("Books: a window's name must not be null");
+    WindowGuard::check(o.slots, w, chunk_rows(o), std::min(least_per_token(o), o.max_rows));
   }
+}
+
+inline std::int32_t Books::chunk_rows(BooksOptions const& o) noexcept {
+  return o.max_chunk_rows > 0 ? o.max_chunk_rows : o.max_rows;
+}
+
+inline std::int32_t Books::least_per_token(BooksOptions const& o) noexcept {
+  std::int32_t least = o.components.empty() ? o.max_rows : INT32_MAX;
+  for (Component const& c : o.components) least = std::min(least, c.per_token);
+  return least;
 }
 
 inline std::int32_t Books::tier_of(Position quantum, std::int32_t depth, std::int32_t spares) {
@@ -70,11 +89,12 @@ inline Books::Books(BooksOptions const& options)
     : slots_((check(options), options.slots)),
       max_rows_(options.max_rows),
       max_chunks_(options.max_chunks),
-      max_chunk_rows_(options.max_chunk_rows > 0 ? options.max_chunk_rows : options.max_rows),
+      max_chunk_rows_(chunk_rows(options)),
       max_context_(options.max_context),
       entry_copy_(options.entry_copy),
-      per_token_(options.components.empty() ? options.max_rows : INT32_MAX),
-      alignment_(1) {
+      per_token_(least_per_token(options)),
+      alignment_(1),
+      empty_lattice_(1) {
   components_.reserve(options.components.size());
   tiers_.reserve(2 * options.components.size());
   guards_.reserve(options.windows.size());
@@ -85,9 +105,9 @@ inline Books::Books(BooksOptions const& options)
     if (p.per_token > 0) state.per_token_tier = tier_of(1, p.per_token, p.per_token_spares);
     if (p.aligned > 0) state.aligned_tier = tier_of(component.quantum, p.aligned, p.aligned_spares);
     components_.push_back(state);
-    per_token_ = std::min(per_token_, component.per_token);
     Position const lattice = component.aligned > 0 ? component.quantum : component.empty_at;
     alignment_ = detail::common_multiple(alignment_, lattice);
+    empty_lattice_ = detail::common_multiple(empty_lattice_, component.empty_at);
   }
   for (Window const& window : options.windows) {
     guards_.emplace_back(slots_, window, max_chunk_rows_, std::min(per_token_, max_rows_));
