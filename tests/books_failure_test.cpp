@@ -21,6 +21,7 @@ using toy::with;
 namespace {
 
 constexpr BadChunk ran = BadChunk::may_have_run;
+constexpr BadChunk last = BadChunk::ran_last;
 constexpr BadChunk never = BadChunk::never_started;
 
 /// The states at the last 3 tokens and at the last 4 multiples of 8, of a plane overwritten in place and of a ring.
@@ -85,6 +86,22 @@ TEST_CASE("a plane torn in the first chunk goes back to the newest landing that 
   check_outcome(at_20(false, 0), 0, ran, 16, true, 8);  // 17, 18 and 19 may hold anything
 }
 
+TEST_CASE("where chunks run one by one the states that only later chunks write over are still there") {
+  check_outcome(at_20(false, 0), 0, last, 19, true, 8);
+  check_outcome(at_20(false, 1), 1, last, 24, true, 8);
+  check_outcome(at_20(false, 2), 2, last, 27, true, 8);
+  check_outcome(at_20(false, 4), 4, last, 29, true, 8);
+  // With an entry copy nothing is lost but what the bad chunk itself writes over: in chunk 2 the place of 19.
+  Engine first = at_20(true, 0);
+  static_cast<void>(first.fail(0, last));
+  CHECK(listed(first) == std::vector<Position>{8, 16, 17, 18, 19});
+  Engine third = at_20(true, 2);
+  static_cast<void>(third.fail(2, last));
+  CHECK(third.tip(0) == 20);
+  CHECK(listed(third) == std::vector<Position>{8, 16, 17});  // 18 went with 27, which chunk 1 wrote
+  CHECK(third.check(0) == "");
+}
+
 TEST_CASE("chunks that ran stand where nothing of the bad one was carried out") {
   check_outcome(at_20(false, 1), 1, never, 24, false, 8);
   check_outcome(at_20(false, 3), 3, never, 28, false, 8);
@@ -118,7 +135,7 @@ TEST_CASE("unverified rows that ran before the failure do not stand") {
 
 TEST_CASE("with an entry copy a failed batch leaves the tip as before") {
   for (std::int32_t good = 0; good < 5; ++good) {
-    for (BadChunk state : {ran, never}) {
+    for (BadChunk state : {ran, last, never}) {
       CAPTURE(good, state);
       check_outcome(at_20(true, good), good, state, 20, false, 8);
     }
@@ -129,7 +146,7 @@ TEST_CASE("an armed rollback stays armed through any failure") {
   for (bool entry_copy : {false, true}) {
     for (Position landing : {18, 16, 8}) {
       for (std::int32_t good = 0; good < 4; ++good) {
-        for (BadChunk state : {ran, never}) {
+        for (BadChunk state : {ran, last, never}) {
           CAPTURE(entry_copy, landing, good, state);
           Engine engine(options(entry_copy));
           engine.feed(0, 20, 32);

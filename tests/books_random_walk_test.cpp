@@ -101,12 +101,13 @@ struct Walk {
   void fail() {
     std::int32_t const first_bad = engine.pick(0, engine.chunks());
     std::int32_t const settled = engine.pick(0, first_bad);
-    BadChunk const state = engine.pick(0, 1) == 0 ? BadChunk::never_started : BadChunk::may_have_run;
+    BadChunk const states[] = {BadChunk::never_started, BadChunk::ran_last, BadChunk::may_have_run};
+    BadChunk const state = states[engine.pick(0, 2)];
     for (std::int32_t k = 0; k < first_bad; ++k) {
       engine.run(k);
       if (k < settled) engine.settle(k);
     }
-    if (state == BadChunk::may_have_run && first_bad < engine.chunks() && engine.pick(0, 1) == 0) {
+    if (state != BadChunk::never_started && first_bad < engine.chunks() && engine.pick(0, 1) == 0) {
       engine.run(first_bad);
     }
     if (engine.pick(0, 1) == 0) commit_some(settled, false);

@@ -171,7 +171,10 @@ class Engine {
 
   /// Fails the open batch; what the bad chunks may have written is torn first.
   std::vector<Outcome> fail(std::int32_t first_bad, BadChunk state) {
-    for (std::int32_t k = first_bad; k < chunks() && state == BadChunk::may_have_run; ++k) tear(k);
+    std::int32_t const end = state == BadChunk::never_started ? first_bad
+                             : state == BadChunk::ran_last    ? std::min(first_bad + 1, chunks())
+                                                              : chunks();  // of the chunks that may have run
+    for (std::int32_t k = first_bad; k < end; ++k) tear(k);
     std::vector<std::pair<std::size_t, Rows>> failing;
     for (std::size_t s = 0; s < slots.size(); ++s) {
       if (is_open(s)) failing.emplace_back(s, rows_of(s));
@@ -183,7 +186,7 @@ class Engine {
     data.resize(static_cast<std::size_t>(outcomes.count));
     if (data.size() != failing.size()) fail_with("an outcome is missing", 0, first_bad);
     for (auto const& [s, rows] : failing) {
-      expected[s].fail(rows, first_bad, state == BadChunk::may_have_run);
+      expected[s].fail(rows, first_bad, end);
       history[s].truncate(expected[s].tip);
     }
     for (Outcome const& o : data) {

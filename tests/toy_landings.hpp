@@ -83,7 +83,7 @@ class ExpectedLandings {
   }
 
   void commit(Rows const& rows, Position accepted) {
-    keep(rows, accepted, INT32_MAX, false);
+    keep(rows, accepted, INT32_MAX, INT32_MAX);
     write(rows.end);
     bool const copied = entry_copy_ && !armed && accepted == rows.begin;
     armed = accepted > 0 && accepted < rows.end && !copied;
@@ -91,24 +91,25 @@ class ExpectedLandings {
   }
 
   /// Law 5 and ruling 8: the entry, else the end of the good chunks, else the newest landing.
-  void fail(Rows const& rows, std::int32_t first_bad, bool may_have_run) {
-    auto const good = std::count_if(rows.chunk.begin(), rows.chunk.end(), [&](auto k) { return k < first_bad; });
-    Position const good_end = rows.begin + good;
-    bool const unknown = may_have_run && good_end < rows.end;
-    if (good == 0 && !unknown) return;
-    write(unknown ? rows.end : good_end);
+  /// Chunks before `first_bad` ran, those before `end` may have.
+  void fail(Rows const& rows, std::int32_t first_bad, std::int32_t end) {
+    auto const rows_before = [&rows](std::int32_t chunk) {
+      return std::count_if(rows.chunk.begin(), rows.chunk.end(), [&](auto k) { return k < chunk; });
+    };
+    Position const good_end = rows.begin + rows_before(first_bad);
+    Position const torn_end = rows.begin + rows_before(end);
+    bool const unknown = torn_end > good_end;
+    if (torn_end == rows.begin) return;
+    write(torn_end);
     bool const entry = covered(rows.begin);
-    if (entry && armed) {
-      keep(rows, rows.begin, first_bad, may_have_run);
+    if (entry && (armed || entry_copy_)) {
+      keep(rows, rows.begin, first_bad, end);
       land(rows.begin);
       return;
     }
     Position const limit = std::min(good_end, rows.verified);
-    keep(rows, limit, first_bad, may_have_run);
-    if (entry && entry_copy_) {
-      armed = false;
-      land(rows.begin);
-    } else if (!unknown && good_end <= rows.verified) {
+    keep(rows, limit, first_bad, end);
+    if (!unknown && good_end <= rows.verified) {
       armed = false;
       land(good_end);
     } else {
@@ -145,15 +146,15 @@ class ExpectedLandings {
     }
   }
 
-  void keep(Rows const& rows, Position limit, std::int32_t first_bad, bool torn) {
+  void keep(Rows const& rows, Position limit, std::int32_t first_bad, std::int32_t end) {
     for (Kind& c : components_) {
-      for (ExpectedTier& tier : c.tiers) keep(tier, rows, limit, first_bad, torn);
+      for (ExpectedTier& tier : c.tiers) keep(tier, rows, limit, first_bad, end);
     }
   }
 
   // Keeps what the batch wrote up to `limit`. An armed source and what only unverified rows cross are never written
   // over but go through spares, as far as these reach.
-  void keep(ExpectedTier& tier, Rows const& rows, Position limit, std::int32_t first_bad, bool torn) const {
+  void keep(ExpectedTier& tier, Rows const& rows, Position limit, std::int32_t first_bad, std::int32_t end) const {
     auto const depth = static_cast<Position>(tier.kept.size());
     Position const q1 = tier.quantum;
     std::vector<Position> states;
@@ -173,7 +174,7 @@ class ExpectedLandings {
       bool const spare = source || (q1 > 1 && q > rows.verified);
       if (spare) ++spares;
       bool const listed = ran && q <= limit;
-      if (!listed && (spare || (!ran && !torn))) continue;
+      if (!listed && (spare || rows.chunk[row] >= end)) continue;
       tier.place(q) = listed && (!spare || spares <= tier.spares) ? q : -1;
       if (listed && (!spare || spares <= tier.spares)) tier.forget_if(0, q - depth * q1);  // no longer among the last
     }

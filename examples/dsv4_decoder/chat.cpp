@@ -1,13 +1,13 @@
 #include "chat.hpp"
 
+#include "input_files.hpp"
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 namespace dsv4_decoder {
@@ -232,22 +232,7 @@ void add_turn(Prompt& prompt, Message const& message) {
 
 }  // namespace
 
-std::vector<ChatRequest> read_chats(std::string const& path) {
-  std::error_code error;
-  auto const status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status)) throw FileError(path, "is a directory, not a file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    auto const reason = std::filesystem::exists(status) ? std::string("cannot be opened") : "does not exist";
-    throw FileError(path, reason);
-  }
-  std::string text;
-  for (std::array<char, 4096> part{}; file; text.append(part.data(), static_cast<std::size_t>(file.gcount()))) {
-    file.read(part.data(), part.size());
-  }
-  if (file.bad()) throw FileError(path, "cannot be read");
-  return parse_chats(text, path);
-}
+std::vector<ChatRequest> read_chats(std::string const& path) { return parse_chats(read_text(path), path); }
 
 std::vector<ChatRequest> parse_chats(std::string_view text, std::string const& name) {
   std::vector<ChatRequest> requests;

@@ -1,6 +1,10 @@
 #include "command.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 namespace dsv4_decoder {
 
@@ -17,6 +21,10 @@ void ModelFlags::add(CLI::App& command) {
 }
 
 ModelOptions ModelFlags::model_options(std::int64_t needed_context) const {
+  if (context > 0 && context < needed_context) {
+    throw SessionError(
+        fmt::format("{} tokens, prompt and answer, do not fit in a --context of {}", needed_context, context));
+  }
   ModelOptions o;
   o.max_rows = chunk;
   o.max_positions = context > 0 ? context : needed_context;
@@ -41,6 +49,13 @@ void TierFlags::add(CLI::App& command) {
   command.add_option("--rs-aligned", aligned, "aligned tier: states kept, one every 128 tokens; 0 = off")
       ->capture_default_str()
       ->check(CLI::Range(0, 65536));
+}
+
+CLI::Validator finite() {
+  return {[](std::string& text) {
+            return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string() : "must be finite: " + text;
+          },
+          ""};
 }
 
 nlohmann::ordered_json as_json(SessionProfile const& profile) {

@@ -16,7 +16,7 @@ enum ExitCode : int {
   exit_ok = 0,
   exit_differs = 1,    // a check ran and found a difference
   exit_usage = 2,      // the command line is wrong
-  exit_bad_input = 3,  // a file is missing, truncated, foreign or does not fit
+  exit_bad_input = 3,  // a file is missing, truncated, foreign or does not fit, or the output cannot be written
 };
 
 /// Options of every command that runs a model.
@@ -28,6 +28,7 @@ struct ModelFlags {
   std::int32_t threads = 0;
 
   void add(CLI::App& command);
+  /// @throws SessionError where `--context` was given and is less than what is needed
   [[nodiscard]] ModelOptions model_options(std::int64_t needed_context) const;
   [[nodiscard]] SessionOptions session_options(std::int64_t needed_context) const;
 };
@@ -38,6 +39,9 @@ struct TierFlags {
   std::int32_t aligned = 8;
   void add(CLI::App& command);
 };
+
+/// Refuses what is no finite number: ranges let "nan" pass.
+[[nodiscard]] CLI::Validator finite();
 
 /// {"model": s, "books": s, "restores": s}
 [[nodiscard]] nlohmann::ordered_json as_json(SessionProfile const& profile);

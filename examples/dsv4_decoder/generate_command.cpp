@@ -22,6 +22,7 @@ struct GenerateFlags {
   std::string ids_file;
   std::int64_t count = 64;
   SamplerOptions sampler;
+  std::int64_t seed = 0;
   bool ignore_eos = false;
   bool json = false;
 };
@@ -42,7 +43,9 @@ int generate(GenerateFlags const& flags) {
   std::int64_t const needed = static_cast<std::int64_t>(prompt.size()) + flags.count;
   Model model(file, flags.model.model_options(needed));
   Session session(model, flags.model.session_options(needed));
-  Sampler sampler(flags.sampler, model.hyper().vocabulary);
+  SamplerOptions drawing = flags.sampler;
+  drawing.seed = static_cast<std::uint64_t>(flags.seed);
+  Sampler sampler(drawing, model.hyper().vocabulary);
 
   {
     ProgressBar bar("reading the prompt");
@@ -56,8 +59,8 @@ int generate(GenerateFlags const& flags) {
     answer.push_back(token);
     if (!flags.json) {
       std::string const& bytes = tokenizer.decode(token);
-      std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-      std::fflush(stdout);
+      bool const written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+      if (!written || std::fflush(stdout) != 0) throw SessionError("the output cannot be written");
     }
     if (static_cast<std::int64_t>(answer.size()) < flags.count) session.feed(&token, 1);
   }
@@ -89,11 +92,15 @@ void add_generate(CLI::App& program, int& exit_code) {
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--temperature", flags->sampler.temperature, "0: always the likeliest token")
       ->capture_default_str()
+      ->check(finite())
       ->check(CLI::Range(0.0, 100.0));
   command.add_option("--top-p", flags->sampler.top_p, "draw among the likeliest tokens of this probability together")
       ->capture_default_str()
+      ->check(finite())
       ->check(CLI::Range(1e-9, 1.0));
-  command.add_option("--seed", flags->sampler.seed, "of the draws")->capture_default_str();
+  command.add_option("--seed", flags->seed, "of the draws")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{0}, INT64_MAX));
   command.add_flag("--ignore-eos", flags->ignore_eos, "go on past the end of the text");
   command.add_flag("--json", flags->json, "print a JSON object");
   command.callback([flags, &exit_code] { exit_code = generate(*flags); });

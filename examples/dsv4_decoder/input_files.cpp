@@ -6,21 +6,31 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace dsv4_decoder {
 
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+}  // namespace
+
 std::string read_text(std::string const& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw FileError(path, "is a directory");
+  auto const status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) throw FileError(path, "is a directory, not a file");
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw FileError(path, "cannot be opened");
-  try {
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  } catch (std::ios_base::failure const& e) {  // the iterators pass the stream's own state by
-    throw FileError(path, "cannot be read", e.what());
+  if (!in) throw FileError(path, std::filesystem::exists(status) ? "cannot be opened" : "does not exist");
+  std::string text;
+  std::vector<char> part(std::size_t{1} << 20);
+  while (in) {
+    in.read(part.data(), static_cast<std::streamsize>(part.size()));
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most_bytes) throw FileError(path, "is larger than 1 GiB");  // a device may never end
   }
+  if (in.bad()) throw FileError(path, "cannot be read");
+  return text;
 }
 
 std::vector<std::int32_t> read_ids(std::string const& path) {

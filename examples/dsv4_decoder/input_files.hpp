@@ -9,7 +9,7 @@
 
 namespace dsv4_decoder {
 
-/// A whole file. @throws FileError
+/// A whole file, of at most 1 GiB. @throws FileError
 [[nodiscard]] std::string read_text(std::string const& path);
 
 /// Token ids, decimal, separated by white space. @throws FileError; names the word that is not a number

@@ -167,7 +167,8 @@ void add_inspect(CLI::App& program, int& exit_code) {
   command.add_option("--slots", flags->slots, "sequences kept at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
-  command.add_flag("--entry-copy", flags->entry_copy, "one more live plane, so that a failed batch loses nothing");
+  command.add_flag("--entry-copy", flags->entry_copy,
+                   "one more live plane, so that a failed batch leaves the tip where it was");
   command.add_flag("--json", flags->json, "print a JSON object, bytes as whole numbers");
   command.callback([flags, &exit_code] { exit_code = inspect(*flags); });
 }

@@ -12,6 +12,8 @@
 #include <rollback/kernels/launch_thrust.hpp>
 #include <rollback/kernels/quantize.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -48,7 +50,9 @@ void with_launcher(std::int32_t rows, Body const& body) {
 ModelOptions resolved(ModelOptions options, HyperParameters const& h) {
   if (options.max_rows < 1) throw std::invalid_argument("ModelOptions: max_rows must be at least 1");
   if (options.max_positions < 1 || options.max_positions > h.context) {
-    throw std::invalid_argument("ModelOptions: max_positions must be in [1, the model's context length]");
+    throw std::invalid_argument(
+        fmt::format("ModelOptions: max_positions is {}; it must be in [1, {}], the model's context length",
+                    options.max_positions, h.context));
   }
   if (options.top_k < 0) throw std::invalid_argument("ModelOptions: top_k must be 0 or more");
   if (options.workers < 0) throw std::invalid_argument("ModelOptions: workers must be 0 or more");
@@ -80,8 +84,10 @@ Model::Model(Gguf const& file, ModelOptions const& options)
   rows_.mix.resize(size(rows));
   rows_.input.resize(size(rows * h.width));
   rows_.queries.resize(size(rows * h.heads * h.head_width));
-  rows_.indexer_queries.resize(size(rows * h.indexer_heads * h.indexer_width));
-  rows_.indexer_weights.resize(size(rows * h.indexer_heads));
+  if (std::find(h.ratios.begin(), h.ratios.end(), csa_ratio) != h.ratios.end()) {
+    rows_.indexer_queries.resize(size(rows * h.indexer_heads * h.indexer_width));
+    rows_.indexer_weights.resize(size(rows * h.indexer_heads));
+  }
   rows_.wanted.resize(size(rows));
 
   Position const last = options_.max_positions - 1;

@@ -254,7 +254,8 @@ void add_replay(CLI::App& program, int& exit_code) {
   command.add_option("--chat", flags->chat, "JSON Lines: the body of one chat-completion request a line")->required();
   command.add_option("--max-tokens", flags->max_tokens, "of every answer (default: as the request says, or 16)")
       ->check(CLI::Range(1, 1 << 20));
-  command.add_flag("--entry-copy", flags->entry_copy, "one more live plane, so that a failed batch loses nothing");
+  command.add_flag("--entry-copy", flags->entry_copy,
+                   "one more live plane, so that a failed batch leaves the tip where it was");
   command.add_flag("--check", flags->check,
                    "compare every answer's logits with a fresh run's; exit code 1 if any differ");
   command.add_flag("--json", flags->json, "print a JSON object");

@@ -39,11 +39,17 @@ Oracle read_oracle(VerifyFlags const& flags) {
   Oracle oracle;
   try {
     index = nlohmann::json::parse(read_text(index_path));
-    oracle.vocabulary = index.at("vocab").get<std::int64_t>();
+    nlohmann::json const& vocabulary = index.at("vocab");
+    if (!vocabulary.is_number_integer()) throw FileError(index_path, "vocab is not a whole number");
+    oracle.vocabulary = vocabulary.get<std::int64_t>();
     oracle.tolerance = index.at("tolerance").at("suggested_abs_f32").get<double>();
   } catch (nlohmann::json::exception const& e) { throw FileError(index_path, "not the index of an oracle", e.what()); }
   if (oracle.vocabulary < 1 || oracle.vocabulary > (1 << 24)) throw FileError(index_path, "vocab is out of range");
+  if (!(oracle.tolerance > 0) || !(oracle.tolerance <= 1)) {
+    throw FileError(index_path, "tolerance.suggested_abs_f32 is not in (0, 1]");
+  }
   oracle.tokens = read_ids(flags.oracle + "/tokens.txt");
+  if (oracle.tokens.empty()) throw FileError(flags.oracle + "/tokens.txt", "holds no token id");
   std::string const logits_path = flags.oracle + (flags.all_rows ? "/logits-topk-all.f32" : "/logits.f32");
   oracle.logits = read_floats(logits_path, oracle.vocabulary);
   if (!flags.all_rows) oracle.greedy = read_ids(flags.oracle + "/greedy.txt");
@@ -145,6 +151,7 @@ void add_verify(CLI::App& program, int& exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command.add_option("--tolerance", flags->tolerance, "largest difference allowed (default: as index.json says)")
+      ->check(finite())
       ->check(CLI::PositiveNumber);
   command.add_flag("--all-rows", flags->all_rows,
                    "attend to every ratio-4 row, against logits-topk-all.f32, so that no selection can flip");

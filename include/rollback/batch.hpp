@@ -29,7 +29,7 @@ struct Batch {
   std::int32_t unverified_count = 0;
 };
 
-/// Handle of an open batch. Closed once every slot in it is committed or failed.
+/// Handle of an open batch, of the books that gave it. Closed once every slot in it is committed or failed.
 struct Ticket {
   std::int32_t index = -1;
   std::uint32_t serial = 0;
@@ -37,7 +37,8 @@ struct Ticket {
 
 /// What is known of the first bad chunk, and so of all after it.
 enum class BadChunk : std::uint8_t {
-  may_have_run,   // some of its work may have been carried out
+  may_have_run,   // some of its work, and of later chunks', may have been carried out
+  ran_last,       // some of its work may have been carried out, but nothing of a later chunk's: chunks run one by one
   never_started,  // nothing of it, or of a later chunk, was carried out
 };
 

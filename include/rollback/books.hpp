@@ -44,11 +44,13 @@ struct Outcomes {
 /// every chunk that is known to have run, `commit` for every slot at the position up to which it was accepted; or
 /// `fail`, naming the first bad chunk. One batch is open at a time.
 ///
+/// Books can be copied and moved; those that were moved from can only be assigned to or destroyed.
+///
 /// Threads: one writer; any number of concurrent const calls while nobody writes. Distinct books are independent.
 /// Nothing but the constructor allocates or throws; nothing locks. Costs do not depend on depths or tips.
 class Books {
  public:
-  /// @throws std::invalid_argument naming the option and its allowed range
+  /// @throws std::invalid_argument naming the option and its allowed range; std::bad_alloc
   explicit Books(BooksOptions const& options);
 
   // ---- what they were made for -------------------------------------------------------------------------------------
@@ -195,6 +197,7 @@ class Books {
   void index_rows(std::int32_t rows) noexcept;
   void close(OpenSlot& open) noexcept;
   [[nodiscard]] std::int32_t row_of(OpenSlot const& open, Position p) const noexcept;
+  [[nodiscard]] Position end_of_rows(OpenSlot const& open, std::int32_t row) const noexcept;
   [[nodiscard]] std::int32_t chunk_of_row(std::int32_t row) const noexcept;
   [[nodiscard]] std::int32_t chunk_begin(std::int32_t chunk) const noexcept;
   [[nodiscard]] std::int32_t chunk_writing(OpenSlot const& open, Position q) const noexcept;

@@ -64,7 +64,8 @@ struct Places {
 /// The places of a slot of `component`.
 ///
 /// A tier has a spare: a boundary that only unverified rows cross is written there and swapped in when it is accepted,
-/// so that a rejected verify never costs a landing; and a state whose place the batch's own restore reads goes there.
+/// so that a rejected verify never costs a boundary; and a state whose place the batch's own restore reads goes there,
+/// or is not kept where unverified boundaries need every spare.
 /// The aligned tier has as many spares as the per-token tier's unverified rows can cross boundaries, at least one.
 [[nodiscard]] constexpr Places places(Component const& component, bool entry_copy) noexcept {
   Places p;

@@ -108,7 +108,7 @@ class Feed {
   void fail(std::int32_t first_bad) noexcept {
     outcome_ = {};
     Outcomes outcomes{&outcome_, 1, 0};
-    static_cast<void>(books_->fail(ticket_, first_bad, BadChunk::may_have_run, outcomes));
+    static_cast<void>(books_->fail(ticket_, first_bad, BadChunk::ran_last, outcomes));
   }
 
   Books* books_;

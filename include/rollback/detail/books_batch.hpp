@@ -26,8 +26,9 @@ inline bool Books::is_open(Ticket const& ticket) const noexcept {
   return open_ && ticket.index == 0 && ticket.serial == serial_;
 }
 
+// The first row of a chunk; of the number of chunks, or beyond, the number of rows.
 inline std::int32_t Books::chunk_begin(std::int32_t chunk) const noexcept {
-  return chunk == 0 ? 0 : chunk_ends_[static_cast<std::size_t>(chunk - 1)];
+  return chunk == 0 ? 0 : chunk_ends_[static_cast<std::size_t>(std::min(chunk, chunks_) - 1)];
 }
 
 inline std::int32_t Books::chunk_of_row(std::int32_t row) const noexcept {
@@ -216,6 +217,13 @@ inline Verdict Books::commit(Ticket const& ticket, Slot slot, Position accepted)
   return Verdict::accepted;
 }
 
+// The end of the slot's rows that stand before `row` of the batch.
+inline Position Books::end_of_rows(OpenSlot const& open, std::int32_t row) const noexcept {
+  Position end = open.span.begin;
+  while (end < open.span.end && row_of(open, end) < row) ++end;
+  return end;
+}
+
 inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChunk state, Outcomes& outcomes) noexcept {
   if (!is_open(ticket)) return Verdict::unknown_ticket;
   if (first_bad < 0 || first_bad > chunks_) return Verdict::unknown_chunk;
@@ -227,32 +235,37 @@ inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChun
     if (open.closed) continue;
     SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
     Position const entry = open.span.begin;
-    Position good_end = entry;  // rows below it ran
-    while (good_end < open.span.end && row_of(open, good_end) < chunk_begin(first_bad)) ++good_end;
-    bool const all_known = state == BadChunk::never_started || good_end == open.span.end;
-    bool const touched = good_end > entry || !all_known;
+    // Rows below good_end ran; those up to torn_end may have; the others did not.
+    Position const good_end = end_of_rows(open, chunk_begin(first_bad));
+    Position const torn_end = state == BadChunk::never_started ? good_end
+                              : state == BadChunk::ran_last    ? end_of_rows(open, chunk_begin(first_bad + 1))
+                                                               : open.span.end;
+    bool const all_known = torn_end == good_end;
+    bool const touched = torn_end > entry;
 
     bool entry_window = true;
     for (std::size_t w = 0; w < guards_.size(); ++w) {
       guards_[w].unwrite(open.slot, open.lowest_before[w]);
-      if (touched) guards_[w].write(open.slot, all_known ? good_end : open.span.end);
+      if (touched) guards_[w].write(open.slot, torn_end);
       entry_window = entry_window && guards_[w].covers(open.slot, entry);
     }
-    // A slot that goes back to its armed entry lists nothing above it, or a spare might take the restore's source's
-    // place.
-    bool const entry_armed = open.span.armed && entry_window;
-    Position const limit = entry_armed ? entry : std::min(good_end, open.span.verified);
+    // The empty state needs no copy to be kept.
+    bool const entry_copied = entry_window && (open.live_to != open.live_from || (entry_copy_ && entry == 0));
+    bool const entry_armed = entry_window && open.span.armed;
+    // A slot that goes back to its entry lists nothing above it, or what it lists would push older states out, and a
+    // spare might take the place of an armed restore's source.
+    Position const limit = entry_copied || entry_armed ? entry : std::min(good_end, open.span.verified);
 
     for (detail::TierTable& tier : tiers_) {
       tier.resolve(open.slot, open.span, limit, [&](Position q) {
-        if (chunk_writing(open, q) < first_bad) return detail::Written::whole;
-        return state == BadChunk::never_started ? detail::Written::untouched : detail::Written::torn;
+        std::int32_t const chunk = chunk_writing(open, q);
+        if (chunk < first_bad) return detail::Written::whole;
+        bool const started = state == BadChunk::may_have_run || (state == BadChunk::ran_last && chunk == first_bad);
+        return started ? detail::Written::torn : detail::Written::untouched;
       });
     }
-    // The empty state needs no copy to be kept.
-    bool const entry_copied = open.live_to != open.live_from || (entry_copy_ && entry == 0);
     Position tip = entry;
-    if (!touched || (entry_copied && entry_window)) {
+    if (!touched || entry_copied) {
       // the plane at entry was never written: nothing to do but to forget the copy
     } else if (entry_armed) {
       s.live = -1;  // the restore's source is still there, and so is the restore

@@ -180,19 +180,20 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
   auto const put = [](auto* list, std::int64_t index, auto value) {
     if (list != nullptr) list[index] = static_cast<std::remove_reference_t<decltype(*list)>>(value);
   };
-  auto const live_row = [&map](std::int32_t slot, std::int32_t place) {
+  // In 64 bits: a map of rows that 32 bits cannot name is wrong, but must not be undefined.
+  auto const live_row = [&map](std::int64_t slot, std::int64_t place) {
     return map.live + slot * map.live_slot_stride + place * map.live_place_stride;
   };
-  auto const kept_row = [&map](std::int32_t slot, std::int32_t place) {
+  auto const kept_row = [&map](std::int64_t slot, std::int64_t place) {
     return map.kept + slot * map.kept_slot_stride + place * map.kept_place_stride;
   };
 
   lists.restores = lists.snapshots = lists.persists = lists.blocks = 0;
   for_each_span(chunk, [&](OpenSlot const& open, ChunkSpan const& span) {
-    std::int32_t const live = live_row(open.slot, open.live_to);
+    std::int64_t const live = live_row(open.slot, open.live_to);
     // Where the row of position p is read: among the chunk's own rows, in the ring before the chunk, or nowhere.
     auto const source_row = [&](Position p, std::int64_t ring_row) -> std::int64_t {
-      if (p >= span.begin) return map.fresh + row_of(open, p) - begin;
+      if (p >= span.begin) return std::int64_t{map.fresh} + row_of(open, p) - begin;
       return p >= 0 ? live + ring_row : std::int64_t{map.empty};
     };
 
@@ -211,7 +212,7 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
 
     for_each_snapshot(c, open, span, [&](Position q, std::int32_t place) {
       std::int64_t const at = std::int64_t{lists.snapshots++} * geometry.rows;
-      std::int32_t const kept = kept_row(open.slot, place);
+      std::int64_t const kept = kept_row(open.slot, place);
       if (!c.component.states_inside_chunk) {
         for (std::int32_t row = 0; row < geometry.rows; ++row) {
           put(lists.snapshot_source, at + row, live + row);

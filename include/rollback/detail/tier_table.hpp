@@ -154,7 +154,6 @@ class TierTable {
       entries_of(slot)[i].staged = none;
     }
     for (std::int32_t i = 0; i < spares_; ++i) spares_of(slot)[i].staged = none;
-    oldest_[static_cast<std::size_t>(slot)] = 0;
   }
 
  private:
