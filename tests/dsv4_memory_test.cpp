@@ -223,7 +223,8 @@ TEST_CASE("a refused option is named") {
   refused([](S&, O& o) { o.raw_rows = -1; }, "raw_rows");
   MemoryOptions few = small_options();
   few.raw_rows = 5 + 12 + 3 - 1;
-  REQUIRE_THROWS_WITH(Memory(small_shape({4}), few), ContainsSubstring("rows of a chunk"));
+  REQUIRE_THROWS_WITH(Memory(small_shape({4}), few), ContainsSubstring("raw_rows must be at least window"));
+  REQUIRE_THROWS_WITH(Memory::tensors(small_shape({4}), few), ContainsSubstring("raw_rows must be at least window"));
   ++few.raw_rows;
   REQUIRE_NOTHROW(Memory(small_shape({4}), few));
 }

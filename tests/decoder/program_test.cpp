@@ -89,7 +89,10 @@ TEST_CASE("a wrong command line is told apart from unusable input") {
   for (std::string arguments :
        {"", "dance", "generate", "generate -m x", "generate -m x --prompt a --ids 1", "verify", "replay -m x",
         "inspect", "inspect --preset huge", "inspect --preset flash --rs-seq -1", "verify --oracle x --chunk 0",
-        "generate -m x --prompt a --temperature -1", "generate -m x --prompt a -n 0"}) {
+        "generate -m x --prompt a --temperature -1", "generate -m x --prompt a -n 0",
+        "generate -m x --prompt a --temperature nan", "generate -m x --prompt a --top-p nan",
+        "generate -m x --prompt a --seed -1", "generate -m x --prompt a --seed 99999999999999999999999",
+        "verify --oracle x --tolerance nan", "verify --oracle x --tolerance inf"}) {
     INFO(arguments);
     Run const r = run(arguments);
     CHECK(r.exit_code == 2);
@@ -122,12 +125,30 @@ TEST_CASE("files that are missing or truncated or foreign are named with the rea
         std::string("verify --oracle /no/such/folder"), "verify --oracle " + scratch.path.string(),
         "generate -m " + model + " --ids-file /no/such/ids", "generate -m " + model + " --file /no/such/text",
         "generate -m " + model + " --ids 384", "generate -m " + model + " --ids=-1",
-        "generate -m " + model + " --prompt ''", "generate -m " + model + " --ids 1,2,3 --context 2"}) {
+        "generate -m " + model + " --prompt ''", "generate -m " + model + " --ids 1,2,3 --context 2",
+        "generate -m " + model + " --prompt abc -n 20 --context 22",
+        "generate -m " + model + " --prompt abc -n 1048576", "generate -m " + model + " --file /dev/zero",
+        "replay -m " + model + " --context 100 --chat " + chats + "/agent_tool_loop.jsonl"}) {
     INFO(arguments);
     Run const r = run(arguments);
     CHECK(r.exit_code == 3);
     CHECK(r.out.empty());
     CHECK_FALSE(r.err.empty());
+  }
+}
+
+TEST_CASE("output that cannot be written is an error") {
+  if (!fs::exists("/dev/full")) SKIP("no /dev/full here");
+  std::string const some = " -m " + model + " --prompt abc -n 3 --ignore-eos";
+  for (std::string const& arguments :
+       {"generate" + some, "generate --json" + some, "inspect " + model, "inspect --json --preset flash",
+        "verify --oracle " + tiny + " --chunk 512", std::string("--help")}) {
+    INFO(arguments);
+    std::string const err = (scratch.path / "full").string();
+    int const status = std::system((std::string(DSV4_DECODER) + " " + arguments + " >/dev/full 2>" + err).c_str());
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 3);
+    CHECK(contains(content_of(err), "output cannot be written"));
   }
 }
 
@@ -159,6 +180,21 @@ TEST_CASE("verify refuses an oracle that does not fit") {
   spoilt[spoilt.size() / 2 + 3] = static_cast<char>(spoilt[spoilt.size() / 2 + 3] ^ 0x40);
   std::ofstream(copy / "logits.f32", std::ios::binary) << spoilt;
   CHECK(run("verify --oracle " + copy.string()).exit_code == 1);
+
+  json const index = json::parse(content_of(tiny + "/index.json"));
+  for (char const* change :
+       {R"({"vocab": 384.9})", R"({"vocab": "384"})", R"({"tolerance": {"suggested_abs_f32": 1e300}})",
+        R"({"tolerance": {"suggested_abs_f32": 0}})", R"({"tolerance": 1})"}) {
+    json changed = index;
+    changed.merge_patch(json::parse(change));
+    std::ofstream(copy / "index.json") << changed;
+    CHECK(run("verify --oracle " + copy.string()).exit_code == 3);
+  }
+  std::ofstream(copy / "index.json") << index;
+  std::ofstream(copy / "tokens.txt") << "";
+  std::ofstream(copy / "greedy.txt") << "0";
+  std::ofstream(copy / "logits.f32", std::ios::binary) << logits.substr(0, 384 * 4);
+  CHECK(run("verify --oracle " + copy.string()).exit_code == 3);
 }
 
 TEST_CASE("generate continues as recorded and draws the same for the same seed") {

@@ -55,6 +55,9 @@ inline MemoryOptions Memory::resolved(ModelShape const& shape, MemoryOptions o) 
   if (o.max_chunk_rows == 0) o.max_chunk_rows = o.max_rows;
   if (o.max_chunks == 0) o.max_chunks = o.max_rows;
   if (o.raw_rows == 0) o.raw_rows = rows_in_reach(shape, o);
+  if (o.raw_rows < Position{shape.window} - 1 + o.max_chunk_rows + std::min(o.per_token, o.max_rows)) {
+    refuse_setup("dsv4::Memory: raw_rows must be at least window - 1 + max_chunk_rows + per_token, or 0");
+  }
   return o;
 }
 
