@@ -92,8 +92,10 @@ int main() {
   rollback::Slot const slot = ring.slot(0);
   require(ring.feed(slot, rows_from(tokens, 0), decode));
 
-  // The prompt was edited: go back to the nearest landing before the first difference, and feed the rest.
-  rollback::Landing const landing = ring.nearest(slot, first_difference(tokens, edited));
+  // The prompt was edited: go back to the nearest landing before the first difference, and feed the rest. The last
+  // token is always fed, even if nothing differs: its logits are wanted.
+  std::int64_t const last = static_cast<std::int64_t>(edited.size()) - 1;
+  rollback::Landing const landing = ring.nearest(slot, std::min(first_difference(tokens, edited), last));
   require(ring.roll_back(slot, landing.position));
   tokens = edited;
   require(ring.feed(slot, rows_from(tokens, landing.position), decode));

@@ -1,4 +1,4 @@
-// Law 1: whatever was taken back, the state and all that is emitted later are those of a fresh run.
+// Equality: whatever was taken back, the state and all that is emitted later are those of a fresh run.
 #include "catch.hpp"
 #include "toy_engine.hpp"
 
@@ -22,7 +22,7 @@ using toy::with;
 
 namespace {
 
-// The scenarios' three planes, with a per-token tier and boundaries of 128.
+// A plane overwritten in place and the two rings of DSV4, with a per-token tier and boundaries of 128.
 EngineOptions three(std::int32_t per_token = 3, std::int32_t aligned = 4) {
   return engine_options({with(fold(), per_token, 128, aligned), with(ring8(), per_token, 128, aligned),
                          with(ring128(), per_token, 0, 0, 128)},

@@ -1,4 +1,4 @@
-// Law 5 by example: what a slot is offered after its batch failed, chunk by chunk.
+// By example: what a slot is offered after its batch failed, chunk by chunk.
 #include "catch.hpp"
 #include "toy_engine.hpp"
 

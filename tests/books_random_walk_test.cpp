@@ -183,7 +183,7 @@ TEST_CASE("a random walk with more unverified rows than a quantum") {
        4000, 300, 21);
 }
 
-TEST_CASE("a random walk over the three planes of the scenarios") {
+TEST_CASE("a random walk over a plane overwritten in place and the two rings") {
   walk(engine_options({with(fold(), 3, 128, 3), with(ring8(), 3, 128, 3), with(ring128(), 3, 0, 0, 128)}, 3, 400, 130,
                       {{"raw", 128, 128 - 1 + 130 + 3}}),
        3000, 900, 31);

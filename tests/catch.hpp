@@ -13,9 +13,9 @@ using Catch::Approx;
 namespace Catch::Matchers {
 inline auto ContainsSubstring(std::string const& part) { return Contains(part); }
 }  // namespace Catch::Matchers
-#  define SKIP(...)                \
-    do {                           \
+#  define SKIP(...)                  \
+    do {                             \
       WARN("skipped: " __VA_ARGS__); \
-      return;                      \
+      return;                        \
     } while (false)
 #endif

@@ -162,7 +162,7 @@ struct Engine {
     return verdict;
   }
 
-  // Law 1, where the live state can be looked at.
+  // Equality, where the live state can be looked at.
   bool equal(std::size_t slot) {
     if (ring.tip(slots[slot]) != static_cast<Position>(tokens[slot].size())) return false;
     if (ring.is_armed(slots[slot]) || tokens[slot].empty()) return true;

@@ -90,7 +90,7 @@ class ExpectedLandings {
     land(accepted);
   }
 
-  /// Law 5 and ruling 8: the entry, else the end of the good chunks, else the newest landing.
+  /// The best of: the entry, else the end of the good chunks, else the newest landing.
   /// Chunks before `first_bad` ran, those before `end` may have.
   void fail(Rows const& rows, std::int32_t first_bad, std::int32_t end) {
     auto const rows_before = [&rows](std::int32_t chunk) {

@@ -64,7 +64,7 @@ inline Row block_of(std::vector<Row const*> const& previous, std::vector<Row con
   return block;
 }
 
-/// FOLD, RING8 and RING128 of the scenarios; a test adds the tiers it wants.
+/// FOLD, a plane overwritten in place; RING8 and RING128, the rings of DSV4. A test adds the tiers it wants.
 inline Component fold() {
   Component c;
   c.name = "FOLD";

@@ -220,8 +220,10 @@ int replay(ReplayFlags const& flags) {
     print_row(i + 1, turns.back());
     if (kind(turns.back()) == "start over") {
       Extension const& e = turns.back().extension;
-      fmt::print("     position {} could not be reached, the oldest landing was {}; started over\n", e.divergence,
-                 e.reach);
+      std::string const kept =
+          e.reach < e.held ? fmt::format("the oldest landing was {}", e.reach) : "nothing below the tip was kept";
+      fmt::print("     position {} could not be reached, {}; started over\n", std::min(e.divergence, e.prompt - 1),
+                 kept);
     }
   }
   Summary const summary = summarise(turns);

@@ -81,7 +81,8 @@ class Books {
   [[nodiscard]] Position tip(Slot slot) const noexcept;
   /// The next position `begin` expects; -1 for an unknown or stale slot.
   [[nodiscard]] Position head(Slot slot) const noexcept;
-  /// Whether a rollback was accepted and its restore has not been consumed yet.
+  /// Whether a rollback was accepted and its restore has not been consumed yet. Never at tip 0, where the next chunk
+  /// empties the live plane in any case.
   [[nodiscard]] bool is_armed(Slot slot) const noexcept;
   /// The live place (0, or 0 and 1 in turn with an entry copy) that the next chunk of the slot advances; -1 if unknown.
   [[nodiscard]] std::int32_t live_place(Slot slot) const noexcept;
@@ -134,7 +135,7 @@ class Books {
   /// Chunk `chunk` is known to have run on every device. Chunks settle in order.
   [[nodiscard]] Verdict settle(Ticket const& ticket, std::int32_t chunk) noexcept;
   /// The slot's rows are accepted up to `accepted`, its new tip: from its first unverified row's position to its end.
-  /// Below the end a restore is armed. All chunks with rows of the slot must have settled.
+  /// Below the end a restore is armed, unless at 0. All chunks with rows of the slot must have settled.
   [[nodiscard]] Verdict commit(Ticket const& ticket, Slot slot, Position accepted) noexcept;
   /// Ends the batch for every slot that is not committed: chunk `first_bad` and all after it count as `state` says. The
   /// number of chunks names none: all ran, but the engine will not commit.

@@ -27,8 +27,8 @@ struct FeedChunk {
 /// rows and end where the books ask for a cut. Allocates in the constructor only. Holds one batch at a time.
 class Feed {
  public:
-  /// @param max_rows        the most rows of a feed: at most the books' max_rows
-  /// @param max_chunk_rows  the most rows of a chunk: at most the books' max_chunk_rows
+  /// @param max_rows        the most rows of a feed; what the books cannot take in one batch they refuse
+  /// @param max_chunk_rows  the most rows of a chunk; at most the books' max_chunk_rows, or they refuse
   /// @throws std::invalid_argument naming the parameter and the allowed range
   Feed(Books& books, std::int32_t max_rows, std::int32_t max_chunk_rows)
       : books_(&books), max_chunk_rows_(max_chunk_rows) {
@@ -51,6 +51,7 @@ class Feed {
 
   /// Feeds `rows` rows of which the last `unverified` may be rejected.
   /// @param accept  Position(): called once all chunks ran; the tip up to which the rows are accepted
+  /// @return as `run`; or what `commit` refused, `outside_batch` for one: then the batch was failed, see `outcome`
   template <class Step, class Accept>
   [[nodiscard]] Verdict verify(Slot slot, std::int32_t rows, std::int32_t unverified, Step&& step, Accept&& accept) {
     Verdict const verdict = begin(slot, rows, unverified);

@@ -91,7 +91,8 @@ class RollbackRing {
   [[nodiscard]] std::int32_t landings(Slot slot, Landing* out, std::int32_t capacity) const noexcept {
     return books_.landings(slot, out, capacity);
   }
-  /// The state that holds a slot now, unless `is_armed`; -1 for an unknown slot.
+  /// The state that holds a slot now, unless `is_armed` or the tip is 0; -1 for an unknown slot. The next feed restores
+  /// or empties it first.
   [[nodiscard]] std::int32_t live(Slot slot) const noexcept {
     std::int32_t const place = books_.live_place(slot);
     return place < 0 ? -1 : map_.live + slot.index * map_.live_slot_stride + place * map_.live_place_stride;

@@ -4,7 +4,10 @@
 #include "catch.hpp"
 #include "gguf.hpp"
 #include "gguf_builder.hpp"
+#include "hyper_parameters.hpp"
+#include "small_model.hpp"
 #include "tokenizer.hpp"
+#include "weights.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,9 +18,11 @@
 
 using dsv4_decoder::FileError;
 using dsv4_decoder::Gguf;
+using dsv4_decoder::HyperParameters;
 using dsv4_decoder::Names;
 using dsv4_decoder::TensorType;
 using dsv4_decoder::Tokenizer;
+using dsv4_decoder::Weights;
 
 namespace {
 
@@ -246,6 +251,29 @@ TEST_CASE("a damaged model opens and can be read or is refused") {
   }
   CHECK(opened > mutations / 20);
   CHECK(opened < mutations * 19 / 20);
+}
+
+TEST_CASE("a damaged model gives hyper-parameters and weights that fit each other or is refused") {
+  Sample const sample(SmallModel().builder());
+  int made = 0;
+  int refused_late = 0;
+  for (int seed = 0; seed < mutations; ++seed) {
+    INFO("seed " << seed);
+    auto bytes = bytes_of(Damage(sample, static_cast<std::uint64_t>(seed)).apply());
+    bool parsed = false;
+    bool const whole = went_through([&] {
+      auto const file = Gguf::parse(std::move(bytes), "damaged");
+      parsed = true;
+      auto const hyper = HyperParameters::read(file);
+      auto const weights = Weights::read(file, hyper);
+      CHECK(weights.layers.size() == static_cast<std::size_t>(hyper.layers));
+      CHECK(weights.output_norm.size() == static_cast<std::size_t>(hyper.width));
+    });
+    made += whole ? 1 : 0;
+    refused_late += parsed && !whole ? 1 : 0;
+  }
+  CHECK(made > mutations / 200);
+  CHECK(refused_late > mutations / 50);
 }
 
 TEST_CASE("a damaged vocabulary makes a tokenizer that works or is refused") {

@@ -141,7 +141,7 @@ TEST_CASE("output that cannot be written is an error") {
   if (!fs::exists("/dev/full")) SKIP("no /dev/full here");
   std::string const some = " -m " + model + " --prompt abc -n 3 --ignore-eos";
   for (std::string const& arguments :
-       {"generate" + some, "generate --json" + some, "inspect " + model, "inspect --json --preset flash",
+       {"generate" + some, "generate --json" + some, "inspect " + model, std::string("inspect --json --preset flash"),
         "verify --oracle " + tiny + " --chunk 512", std::string("--help")}) {
     INFO(arguments);
     std::string const err = (scratch.path / "full").string();
@@ -222,7 +222,7 @@ TEST_CASE("generate continues as recorded and draws the same for the same seed")
   CHECK(text.err.empty());
 }
 
-TEST_CASE("inspect shows the reference system's own figures for both released models") {
+TEST_CASE("inspect shows what whole rings of rows take for both released models") {
   Run const flash = run("inspect --json --preset flash --rs-aligned 64 --rs-seq 1");
   CHECK(flash.exit_code == 0);
   CHECK(subtotal_mib(flash.parsed(), "CSA state") == 86.625);

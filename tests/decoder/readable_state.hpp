@@ -1,4 +1,4 @@
-// What of a DSV4 memory a later step can read (design ruling 1), and a poison for all of it.
+// What of a DSV4 memory a later step can read, and a poison for all of it.
 #pragma once
 
 #include <rollback/dsv4/memory.hpp>

@@ -98,7 +98,7 @@ struct SmallModel {
     tensors[name] = {shape, false, 4096.0f * static_cast<float>(tensors.size())};
   }
 
-  [[nodiscard]] dsv4_decoder::Gguf parse() const {
+  [[nodiscard]] GgufBuilder builder() const {
     GgufBuilder file;
     for (auto const& [name, value] : keys) file.key(name, value.type, value.bytes);
     for (auto const& [name, t] : tensors) {
@@ -111,8 +111,9 @@ struct SmallModel {
       }
       file.tensor(name, t.shape, t.indices ? 26 : 0, data);
     }
-    return dsv4_decoder::Gguf::parse(file.bytes(), "small.gguf");
+    return file;
   }
+  [[nodiscard]] dsv4_decoder::Gguf parse() const { return dsv4_decoder::Gguf::parse(builder().bytes(), "small.gguf"); }
 
  private:
   void add_compressor(std::string const& prefix, std::int64_t pooled, std::int64_t ratio) {
