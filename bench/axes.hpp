@@ -1,7 +1,7 @@
-// The sizes at which a benchmark stands unless it sweeps them, and books of the DSV4 components at any of them.
+// The sizes at which a benchmark stands unless it sweeps them, and a way to bring books there.
 #pragma once
 
-#include <rollback/dsv4/memory.hpp>
+#include <rollback/books.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <vector>
 
+namespace axes {
+
 using rollback::Books;
 using rollback::Position;
 using rollback::Slot;
 using rollback::Verdict;
-
-namespace axes {
 
 inline constexpr std::int64_t sequences = 10000;
 inline constexpr std::int64_t per_token = 8;  // depth of the per-token tier
@@ -23,29 +23,6 @@ inline constexpr std::int64_t aligned = 64;   // depth of the aligned tier
 inline constexpr Position quantum = 128;
 inline constexpr Position tip = 4096;
 inline constexpr std::int32_t max_rows = 10000;
-
-/// CSA, HCA and LID of DSV4 and its raw window, without any of their state.
-inline rollback::BooksOptions dsv4_books(std::int64_t slots, std::int64_t per_token_depth, std::int64_t aligned_depth) {
-  using rollback::dsv4::Compressor;
-  rollback::BooksOptions o;
-  o.slots = static_cast<std::int32_t>(slots);
-  o.max_rows = o.max_chunks = max_rows;
-  for (Compressor compressor : {Compressor::csa, Compressor::hca, Compressor::lid}) {
-    rollback::Component c;
-    c.geometry = rollback::dsv4::Memory::geometry(compressor);
-    c.states_inside_chunk = true;
-    c.per_token = static_cast<std::int32_t>(per_token_depth);
-    if (compressor == Compressor::hca) {
-      c.empty_at = quantum;
-    } else if (aligned_depth > 0) {
-      c.quantum = quantum;
-      c.aligned = static_cast<std::int32_t>(aligned_depth);
-    }
-    o.components.push_back(c);
-  }
-  o.windows.push_back({"window", quantum, quantum * (aligned_depth + 2) + per_token_depth + max_rows});
-  return o;
-}
 
 /// Stops a benchmark whose operation was refused, or its figure would be that of a refusal.
 inline bool accepted(benchmark::State& state, Verdict verdict) {

@@ -4,15 +4,45 @@
 // passes every slot is fed one token, unmeasured. `each` is the time of one slot.
 #include "axes.hpp"
 
+#include <rollback/dsv4/memory.hpp>
+
 #include <chrono>
 
 namespace {
 
+using rollback::Books;
 using rollback::Landing;
+using rollback::Position;
+using rollback::Slot;
+using rollback::Verdict;
+
+/// CSA, HCA and LID of DSV4 and its raw window, without any of their state.
+rollback::BooksOptions dsv4_books(std::int64_t slots, std::int64_t per_token_depth, std::int64_t aligned_depth) {
+  using rollback::dsv4::Compressor;
+  rollback::BooksOptions o;
+  o.slots = static_cast<std::int32_t>(slots);
+  o.max_rows = o.max_chunks = axes::max_rows;
+  for (Compressor compressor : {Compressor::csa, Compressor::hca, Compressor::lid}) {
+    rollback::Component c;
+    c.geometry = rollback::dsv4::Memory::geometry(compressor);
+    c.states_inside_chunk = true;
+    c.per_token = static_cast<std::int32_t>(per_token_depth);
+    if (compressor == Compressor::hca) {
+      c.empty_at = axes::quantum;
+    } else if (aligned_depth > 0) {
+      c.quantum = axes::quantum;
+      c.aligned = static_cast<std::int32_t>(aligned_depth);
+    }
+    o.components.push_back(c);
+  }
+  o.windows.push_back(
+      {"window", axes::quantum, axes::quantum * (aligned_depth + 2) + per_token_depth + axes::max_rows});
+  return o;
+}
 
 /// Takes the last token of every slot back, pass after pass. Arguments: sequences, per_token, aligned, tip.
 void nearest_and_roll_back(benchmark::State& state) {
-  Books books(axes::dsv4_books(state.range(0), state.range(1), state.range(2)));
+  Books books(dsv4_books(state.range(0), state.range(1), state.range(2)));
   axes::Feeder feeder(books);
   Position const target = state.range(3);
   if (!axes::accepted(state, feeder.all_up_to(target))) return;
@@ -37,7 +67,7 @@ void nearest_and_roll_back(benchmark::State& state) {
 
 /// Asks for landings all over the past of one slot. Arguments: per_token, aligned, tip.
 void nearest(benchmark::State& state) {
-  Books books(axes::dsv4_books(1, state.range(0), state.range(1)));
+  Books books(dsv4_books(1, state.range(0), state.range(1)));
   axes::Feeder feeder(books);
   Position const tip = state.range(2);
   if (!axes::accepted(state, feeder.all_up_to(tip))) return;

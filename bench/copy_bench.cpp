@@ -14,6 +14,8 @@
 
 namespace {
 
+using rollback::Position;
+using rollback::Verdict;
 using Ring = rollback::RollbackRing<rollback::WholePlane, 1, rollback::dynamic_depth>;
 
 template <class F>

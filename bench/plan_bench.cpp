@@ -1,104 +1,75 @@
 // What a batch costs the host: its plans, and the whole way of a token, against depths, tips and chunk lengths.
 #include "axes.hpp"
 
+#include <rollback/dsv4/memory.hpp>
+
 namespace {
 
-using rollback::Lengths;
-using rollback::Lists;
-using rollback::RowMap;
-using rollback::Shape;
+using rollback::Batch;
+using rollback::Position;
+using rollback::Slot;
 using rollback::Ticket;
+using rollback::Verdict;
+using rollback::dsv4::Memory;
 
-/// Plans of one chunk for every component, in memory taken once.
-class Planner {
- public:
-  explicit Planner(Books const& books, std::int32_t rows) : books_(books) {
-    Shape const worst = books.worst_shape(rows, 1);
-    for (std::int32_t c = 0; c < books.components(); ++c) {
-      maps_.push_back(RowMap::packed(books.component(c).geometry, books.places(c), books.slots(), 1 << 24));
-      Lengths const n = books.lengths(c, worst);
-      indices_.emplace_back(static_cast<std::size_t>(2 * std::int64_t{n.restores} + 2 * std::int64_t{n.snapshots} +
-                                                     2 * n.rows + n.blocks + 2 * n.block_reads));
-      positions_.emplace_back(static_cast<std::size_t>(2 * n.blocks + n.rows));
-    }
+/// A memory of one slot with all three compressors. Its rows are narrow: plans name rows, whatever their width.
+struct SetUp {
+  SetUp(std::int64_t per_token, std::int64_t aligned) : memory(shape(), options(per_token, aligned)) {}
+
+  static rollback::dsv4::ModelShape shape() {
+    rollback::dsv4::ModelShape s;
+    s.ratios = {rollback::dsv4::csa_ratio, rollback::dsv4::hca_ratio};
+    s.head_width = s.indexer_width = s.rotary_width = 4;
+    return s;
+  }
+  static rollback::dsv4::MemoryOptions options(std::int64_t per_token, std::int64_t aligned) {
+    rollback::dsv4::MemoryOptions o;
+    o.per_token = static_cast<std::int32_t>(per_token);
+    o.aligned = static_cast<std::int32_t>(aligned);
+    o.max_context = Position{1} << 24;
+    o.max_rows = axes::max_rows;
+    return o;
   }
 
-  Verdict plan(Ticket const& ticket) {
-    Shape shape;
-    Verdict verdict = books_.shape(ticket, 0, shape);
-    for (std::int32_t c = 0; c < books_.components() && verdict == Verdict::accepted; ++c) {
-      auto const i = static_cast<std::size_t>(c);
-      Lengths const n = books_.lengths(c, shape);
-      Lists lists;
-      std::int32_t* index = indices_[i].data();
-      std::int64_t* position = positions_[i].data();
-      auto const take = [](auto*& list, auto*& memory, std::int32_t length) {
-        list = memory;
-        memory += length;
-      };
-      take(lists.restore_source, index, n.restores);
-      take(lists.restore_destination, index, n.restores);
-      take(lists.snapshot_source, index, n.snapshots);
-      take(lists.snapshot_destination, index, n.snapshots);
-      take(lists.persist_source, index, n.rows);
-      take(lists.persist_destination, index, n.rows);
-      take(lists.block_slot, index, n.blocks);
-      take(lists.block_previous, index, n.block_reads);
-      take(lists.block_current, index, n.block_reads);
-      take(lists.block_row, position, n.blocks);
-      take(lists.block_position, position, n.blocks);
-      take(lists.visible, position, n.rows);
-      verdict = books_.plan(ticket, 0, c, shape, maps_[i], lists);
-    }
-    benchmark::ClobberMemory();
-    return verdict;
-  }
+  Slot slot() { return memory.books().slot(0); }
 
- private:
-  Books const& books_;
-  std::vector<RowMap> maps_;
-  std::vector<std::vector<std::int32_t>> indices_;
-  std::vector<std::vector<std::int64_t>> positions_;
+  Memory memory;
+  Ticket ticket;
+  rollback::dsv4::Chunk chunk;
 };
 
-/// Opens a batch of `rows` tokens, one chunk.
-Verdict begin(Books& books, std::int32_t rows, Ticket& ticket) {
-  std::vector<Slot> const slots(static_cast<std::size_t>(rows), books.slot(0));
-  std::vector<Position> positions(slots.size(), books.tip(books.slot(0)));
-  for (std::int32_t i = 0; i < rows; ++i) positions[static_cast<std::size_t>(i)] += i;
-  return books.begin({slots.data(), positions.data(), rows, &rows, 1, nullptr, 0}, ticket);
-}
-
-/// Shape and plans of one chunk of all three components. Arguments: rows, per_token, aligned, tip.
+/// Plans of one chunk for all three components. Arguments: rows, per_token, aligned, tip.
 void plan(benchmark::State& state) {
   auto const rows = static_cast<std::int32_t>(state.range(0));
-  Books books(axes::dsv4_books(1, state.range(1), state.range(2)));
-  axes::Feeder feeder(books);
-  Ticket ticket;
-  if (!axes::accepted(state, feeder.all_up_to(state.range(3)))) return;
-  if (!axes::accepted(state, begin(books, rows, ticket))) return;
-  Planner planner(books, rows);
+  SetUp s(state.range(1), state.range(2));
+  Position const tip = state.range(3);
+  if (!axes::accepted(state, axes::Feeder(s.memory.books()).all_up_to(tip))) return;
+  std::vector<Slot> const slots(static_cast<std::size_t>(rows), s.slot());
+  std::vector<Position> positions(slots.size(), tip);
+  for (std::int32_t i = 0; i < rows; ++i) positions[static_cast<std::size_t>(i)] += i;
+  Batch const batch{slots.data(), positions.data(), rows, &rows, 1, nullptr, 0};
+  if (!axes::accepted(state, s.memory.books().begin(batch, s.ticket))) return;
   for (auto _ : state) {
-    if (!axes::accepted(state, planner.plan(ticket))) return;
+    if (!axes::accepted(state, s.memory.plan(s.ticket, 0, batch, s.chunk))) return;
+    benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * rows);
 }
 
-/// All that the books do for a token: begin, shape, three plans, settle, commit. Arguments: per_token, aligned, tip.
+/// All that the books do for a token: begin, three plans, settle, commit. Arguments: per_token, aligned, tip.
 void decode_step(benchmark::State& state) {
-  Books books(axes::dsv4_books(1, state.range(0), state.range(1)));
-  axes::Feeder feeder(books);
-  if (!axes::accepted(state, feeder.all_up_to(state.range(2)))) return;
-  Planner planner(books, 1);
-  Slot const slot = books.slot(0);
+  SetUp s(state.range(0), state.range(1));
+  rollback::Books& books = s.memory.books();
+  if (!axes::accepted(state, axes::Feeder(books).all_up_to(state.range(2)))) return;
+  Slot const slot = s.slot();
   std::int32_t const one = 1;
   for (auto _ : state) {
     Position const p = books.tip(slot);
-    Ticket ticket;
-    Verdict verdict = books.begin({&slot, &p, 1, &one, 1, nullptr, 0}, ticket);
-    if (verdict == Verdict::accepted) verdict = planner.plan(ticket);
-    if (verdict == Verdict::accepted) verdict = books.settle(ticket, 0);
-    if (verdict == Verdict::accepted) verdict = books.commit(ticket, slot, p + 1);
+    Batch const batch{&slot, &p, 1, &one, 1, nullptr, 0};
+    Verdict verdict = books.begin(batch, s.ticket);
+    if (verdict == Verdict::accepted) verdict = s.memory.plan(s.ticket, 0, batch, s.chunk);
+    if (verdict == Verdict::accepted) verdict = books.settle(s.ticket, 0);
+    if (verdict == Verdict::accepted) verdict = books.commit(s.ticket, slot, p + 1);
     if (!axes::accepted(state, verdict)) return;
   }
 }

@@ -47,7 +47,8 @@ struct Outcomes {
 /// Books can be copied and moved; those that were moved from can only be assigned to or destroyed.
 ///
 /// Threads: one writer; any number of concurrent const calls while nobody writes. Distinct books are independent.
-/// Nothing but the constructor allocates or throws; nothing locks. Costs do not depend on depths or tips.
+/// Nothing but the constructor allocates or throws; nothing locks. Costs do not depend on tips, nor on depths unless
+/// stated.
 class Books {
  public:
   /// @throws std::invalid_argument naming the option and its allowed range; std::bad_alloc
@@ -142,6 +143,7 @@ class Books {
   ///
   /// A slot is offered the best of: its entry (untouched, or in an entry copy, or an armed restore whose place is still
   /// there), the end of the good chunks if nothing of the bad one ran, the newest landing, armed; 0 at the worst.
+  /// O(rows + depth).
   [[nodiscard]] Verdict fail(Ticket const& ticket, std::int32_t first_bad, BadChunk state, Outcomes& outcomes) noexcept;
 
  private:
@@ -201,7 +203,6 @@ class Books {
   [[nodiscard]] Position end_of_rows(OpenSlot const& open, std::int32_t row) const noexcept;
   [[nodiscard]] std::int32_t chunk_of_row(std::int32_t row) const noexcept;
   [[nodiscard]] std::int32_t chunk_begin(std::int32_t chunk) const noexcept;
-  [[nodiscard]] std::int32_t chunk_writing(OpenSlot const& open, Position q) const noexcept;
 
   template <class F>
   void for_each_span(std::int32_t chunk, F f) const noexcept;

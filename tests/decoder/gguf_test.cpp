@@ -2,7 +2,7 @@
 
 #include "catch.hpp"
 #include "gguf_builder.hpp"
-#include "refusal.hpp"
+#include "file_refusal.hpp"
 
 #include <algorithm>
 #include <cmath>

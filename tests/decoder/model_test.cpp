@@ -4,7 +4,7 @@
 #include "catch.hpp"
 #include "input_files.hpp"
 #include "random_values.hpp"
-#include "refusal.hpp"
+#include "file_refusal.hpp"
 #include "small_model.hpp"
 #include "tiny_model.hpp"
 

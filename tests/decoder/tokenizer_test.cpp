@@ -3,7 +3,7 @@
 #include "bpe_vocabulary.hpp"
 #include "catch.hpp"
 #include "gguf_builder.hpp"
-#include "refusal.hpp"
+#include "file_refusal.hpp"
 
 #include <algorithm>
 #include <cctype>

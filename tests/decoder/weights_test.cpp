@@ -1,7 +1,7 @@
 #include "weights.hpp"
 
 #include "catch.hpp"
-#include "refusal.hpp"
+#include "file_refusal.hpp"
 #include "small_model.hpp"
 
 #include <string>

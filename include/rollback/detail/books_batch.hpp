@@ -40,11 +40,6 @@ inline std::int32_t Books::row_of(OpenSlot const& open, Position p) const noexce
   return rows_by_slot_[static_cast<std::size_t>(open.order + (p - open.span.begin))];
 }
 
-// The chunk that writes the kept state at q: the one with the row before q; for the state at entry the slot's first.
-inline std::int32_t Books::chunk_writing(OpenSlot const& open, Position q) const noexcept {
-  return chunk_of_row(row_of(open, std::max(q - 1, open.span.begin)));
-}
-
 // Copies the batch's rows into the books' own memory, slot by slot positions checked. A refusal leaves only scratch.
 inline Verdict Books::check_rows(Batch const& batch, std::int32_t* bad_row) noexcept {
   for (std::int32_t i = 0; i < batch.rows; ++i) {
@@ -258,10 +253,10 @@ inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChun
 
     for (detail::TierTable& tier : tiers_) {
       tier.resolve(open.slot, open.span, limit, [&](Position q) {
-        std::int32_t const chunk = chunk_writing(open, q);
-        if (chunk < first_bad) return detail::Written::whole;
-        bool const started = state == BadChunk::may_have_run || (state == BadChunk::ran_last && chunk == first_bad);
-        return started ? detail::Written::torn : detail::Written::untouched;
+        Position const row = std::max(q - 1, entry);  // writes it; the state at entry is written by the first row
+        return row < good_end   ? detail::Written::whole
+               : row < torn_end ? detail::Written::torn
+                                : detail::Written::untouched;
       });
     }
     Position tip = entry;
