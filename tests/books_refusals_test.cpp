@@ -3,6 +3,7 @@
 #include "catch.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -164,6 +165,25 @@ TEST_CASE("a cut of positions that cannot be is the end that was given") {
 }
 
 TEST_CASE("the oldest landing is found without a walk over all of them") {
+  // Nothing limits, so every position is a landing: a walk down from 2^20 would take thousands of times as long.
+  BooksOptions free;
+  free.max_rows = 1 << 20;
+  Books far(free);
+  Books near(free);
+  Feed feeder(far, 1 << 20, 1 << 20);
+  REQUIRE(feeder.run(far.slot(0), 1 << 20, [](FeedChunk const&) { return true; }) == Verdict::accepted);
+  REQUIRE(Feed(near, 16, 16).run(near.slot(0), 16, [](FeedChunk const&) { return true; }) == Verdict::accepted);
+  auto const quickest = [](Books const& books) {
+    auto best = std::chrono::steady_clock::duration::max();
+    for (int i = 0; i < 20; ++i) {
+      auto const start = std::chrono::steady_clock::now();
+      for (int call = 0; call < 50; ++call) REQUIRE(books.reach(books.slot(0)) == 1);
+      best = std::min(best, std::chrono::steady_clock::now() - start);
+    }
+    return best;
+  };
+  REQUIRE(quickest(far) < 20 * quickest(near));
+
   // Empty at multiples of 6 and 4: each multiple of 12 is a landing, and the states of the last 2 tokens.
   BooksOptions o = options({with(ring8(), 2, 0, 0, 6), with(fold(), 2, 0, 0, 4)});
   o.max_context = 0;

@@ -149,6 +149,20 @@ TEST_CASE("with an entry copy a failed feed leaves the slot where it was") {
   REQUIRE(books.tip(slot) == 5);
 }
 
+TEST_CASE("a failed feed gives up no landing that only later chunks would have written over") {
+  BooksOptions options = in_place(4, 4, 2);
+  options.entry_copy = true;
+  Books books(options);
+  Feed feed(books, max_rows, max_rows);
+  Slot const slot = books.slot(0);
+  REQUIRE(feed.run(slot, 10, runs) == Verdict::accepted);
+  // 4 and 6 to 9 are kept; of 10 more tokens the first chunk ends at 12 and the states at 16 to 19 are kept in later
+  // ones
+  REQUIRE(feed.run(slot, 10, [](FeedChunk const&) { return false; }) == Verdict::chunk_failed);
+  REQUIRE(feed.outcome().tip == 10);
+  for (Position p : {4, 6, 7, 8, 9}) REQUIRE(books.can_land(slot, p) == Verdict::accepted);
+}
+
 TEST_CASE("an exception of the callback is passed on and leaves the books closed") {
   Books books(in_place(0, 4, 2));
   Feed feed(books, max_rows, max_rows);
