@@ -7,3 +7,7 @@ rollback_test(books_refusals books_refusals_test.cpp)
 rollback_test(books_batch_refusals books_batch_refusals_test.cpp)
 rollback_test(books_setup books_setup_test.cpp)
 rollback_test(books_allocation books_allocation_test.cpp)  # replaces operator new
+
+# One writer and any number of readers: `scripts/test tsan` runs it under ThreadSanitizer.
+find_package(Threads REQUIRED)
+rollback_test(threads threads_test.cpp Threads::Threads)
