@@ -2,6 +2,7 @@
 rollback_test(books_equality books_equality_test.cpp)
 rollback_test(books_random_walk books_random_walk_test.cpp)
 rollback_test(books_plan books_plan_test.cpp)  # list by list
+rollback_test(books_in_flight books_in_flight_test.cpp)  # several batches, pins, forks
 rollback_test(books_failure books_failure_test.cpp)
 rollback_test(books_refusals books_refusals_test.cpp)
 rollback_test(books_batch_refusals books_batch_refusals_test.cpp)

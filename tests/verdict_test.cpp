@@ -37,7 +37,7 @@ void check_texts(Enum last, std::string const& unknown) {
 
 TEST_CASE("every verdict has a text of its own") { check_texts(Verdict::below_settled, "unknown verdict"); }
 
-TEST_CASE("every tier has a name of its own") { check_texts(Tier::aligned, "unknown tier"); }
+TEST_CASE("every tier has a name of its own") { check_texts(Tier::pin, "unknown tier"); }
 
 TEST_CASE("texts say what the names say") {
   REQUIRE(std::string(text(Verdict::accepted)) == "accepted");

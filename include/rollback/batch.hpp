@@ -17,7 +17,7 @@ struct Unverified {
 /// The rows an engine decodes together, and how it cut them into chunks. All memory is the engine's and may be freed
 /// once `Books::begin` has returned.
 ///
-/// A slot's rows stand in rising order of position, each one past the last, starting at the slot's tip; between them
+/// A slot's rows stand in rising order of position, each one past the last, starting at the slot's head; between them
 /// there may be rows of other slots. A row whose slot index is negative is padding and is ignored.
 struct Batch {
   Slot const* slots = nullptr;          // [rows]

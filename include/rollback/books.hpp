@@ -3,6 +3,8 @@
 
 #include <rollback/batch.hpp>
 #include <rollback/component.hpp>
+#include <rollback/detail/open_batch.hpp>
+#include <rollback/detail/pin_table.hpp>
 #include <rollback/detail/tier_table.hpp>
 #include <rollback/plan.hpp>
 #include <rollback/position.hpp>
@@ -18,12 +20,14 @@ inline namespace v0_1 {
 
 /// What books are made for. Everything is allocated by the constructor; nothing later.
 struct BooksOptions {
-  std::int32_t slots = 1;           // sequences kept at once; at least 1
-  std::int32_t max_rows = 1;        // rows of a batch; at least 1
-  std::int32_t max_chunks = 1;      // chunks of a batch; at least 1
-  std::int32_t max_chunk_rows = 0;  // rows of a chunk; 0: max_rows
-  Position max_context = 0;         // positions are below this; 0: no limit
-  bool entry_copy = false;          // a batch advances a copy of the plane, so that a failure keeps the plane at entry
+  std::int32_t slots = 1;            // sequences kept at once; at least 1
+  std::int32_t max_rows = 1;         // rows of a batch; at least 1
+  std::int32_t max_chunks = 1;       // chunks of a batch; at least 1
+  std::int32_t max_chunk_rows = 0;   // rows of a chunk; 0: max_rows
+  Position max_context = 0;          // positions are below this; 0: no limit
+  bool entry_copy = false;           // a batch advances a copy of the plane, so that a failure keeps the plane at entry
+  std::int32_t steps_in_flight = 1;  // batches that may be open at once; in [1, 64]
+  std::int32_t pins = 0;             // landings a slot that the engine places where it wants them; 0 is off
   std::vector<Component> components;  // at most max_components; components are joined: all of them can land, or none
   std::vector<Window> windows;        // at most max_windows
 };
@@ -42,7 +46,8 @@ struct Outcomes {
 ///
 /// The way of a batch: `begin`, then `plan` for every chunk and component (const, as often as wanted), `settle` for
 /// every chunk that is known to have run, `commit` for every slot at the position up to which it was accepted; or
-/// `fail`, naming the first bad chunk. One batch is open at a time.
+/// `fail`, naming the first bad chunk. `steps_in_flight` batches may be open at once: a younger one starts where the
+/// older one ends, and falls with it, for every slot of which the older one loses a row.
 ///
 /// Books can be copied and moved; those that were moved from can only be assigned to or destroyed.
 ///
@@ -60,6 +65,8 @@ class Books {
   [[nodiscard]] std::int32_t components() const noexcept { return static_cast<std::int32_t>(components_.size()); }
   /// The component; the index must be in [0, components()).
   [[nodiscard]] Component const& component(std::int32_t index) const noexcept;
+  [[nodiscard]] std::int32_t steps_in_flight() const noexcept { return static_cast<std::int32_t>(batches_.size()); }
+  [[nodiscard]] std::int32_t pins() const noexcept { return pins_.pins(); }
   /// The planes of a slot, by purpose; the index must be in [0, components()).
   [[nodiscard]] Places places(std::int32_t component) const noexcept;
   /// The name of a component or, from components() on, of a window; for `Landing::limited_by`. Empty where out of
@@ -80,12 +87,14 @@ class Books {
   [[nodiscard]] Slot slot(std::int32_t index) const noexcept;
   /// The committed end: positions [0, tip) are in; -1 for an unknown or stale slot.
   [[nodiscard]] Position tip(Slot slot) const noexcept;
-  /// The next position `begin` expects; -1 for an unknown or stale slot.
+  /// The next position `begin` expects: the tip, or the end of the slot's youngest open batch; -1 for an unknown or
+  /// stale slot.
   [[nodiscard]] Position head(Slot slot) const noexcept;
   /// Whether a rollback was accepted and its restore has not been consumed yet. Never at tip 0, where the next chunk
   /// empties the live plane in any case.
   [[nodiscard]] bool is_armed(Slot slot) const noexcept;
-  /// The live place (0, or 0 and 1 in turn with an entry copy) that the next chunk of the slot advances; -1 if unknown.
+  /// The live place (0; with entry copies each in turn) that the slot's youngest open batch advances, or where none is
+  /// open the next one, unless it takes an entry copy; -1 if unknown.
   [[nodiscard]] std::int32_t live_place(Slot slot) const noexcept;
 
   // ---- where they can go back to -----------------------------------------------------------------------------------
@@ -112,6 +121,34 @@ class Books {
   /// through while a batch is open; the slot's rows in it are then padding. O(depth).
   [[nodiscard]] Verdict clear(Slot& slot) noexcept;
 
+  // ---- landings placed by the engine, and shared ones ---------------------------------------------------------------
+
+  /// Keeps a landing at position `p`, whatever the tiers do, until `unpin`, or until the slot goes back below it. Where
+  /// the state at `p` was passed already, it must be kept (`can_land`): it is copied out of its place. Otherwise it is
+  /// kept by the batch that crosses `p`. Either way the next batch that can does the work, as entries of its plans, and
+  /// the pin is listed once that batch is committed; until then it is wanted. A landing on a pin needs its window rows
+  /// like any other. At 0 and at a pin: accepted, nothing changes. O(pins).
+  [[nodiscard]] Verdict pin(Slot slot, Position p) noexcept;
+  /// Gives a pin up. An armed restore that reads it still finds it.
+  [[nodiscard]] Verdict unpin(Slot slot, Position p) noexcept;
+  /// Whether the engine asked for a pin at `p`, and whether it is kept yet.
+  [[nodiscard]] bool is_pinned(Slot slot, Position p) const noexcept;
+
+  /// Empties slot `to`, which gets a new generation, and lets it go on from the landing `p` of slot `from`: its tip is
+  /// `p`, a restore is armed, and it has all landings of `from` at or below `p`. Kept states are shared, not copied:
+  /// who writes first takes a place of its own. What has no history, compressed caches and window rows, is the engine's
+  /// to share or to copy. The state at an unarmed tip is only live: pin it first (`live_only`). O(depth).
+  [[nodiscard]] Verdict fork(Slot from, Position p, Slot& to) noexcept;
+  /// The newest landing at or below `wanted[i]` of every slot i in turn, and the slot whose landing needs the fewest
+  /// tokens replayed. @param wanted  [count] of slots 0 .. count-1; negative: leave the slot out
+  /// @return the slot; none where no slot has a landing above 0. O(count).
+  [[nodiscard]] Slot nearest_over(Position const* wanted, std::int32_t count, Landing& landing) const noexcept;
+  /// Which of the positions that the engine took for landings are none any more, and will not be again when open
+  /// batches have ended well. @param positions  [count] @param lost  [count] where those that are lost go
+  /// @return how many are lost. O(count).
+  [[nodiscard]] std::int32_t lost(Slot slot, Position const* positions, std::int32_t count,
+                                  Position* lost) const noexcept;
+
   // ---- batches -----------------------------------------------------------------------------------------------------
 
   /// Where a chunk that starts at `from` must end at the latest, if the slot's batch ends at `end`: the next position
@@ -136,10 +173,12 @@ class Books {
   /// Chunk `chunk` is known to have run on every device. Chunks settle in order.
   [[nodiscard]] Verdict settle(Ticket const& ticket, std::int32_t chunk) noexcept;
   /// The slot's rows are accepted up to `accepted`, its new tip: from its first unverified row's position to its end.
-  /// Below the end a restore is armed, unless at 0. All chunks with rows of the slot must have settled.
+  /// Below the end a restore is armed, unless at 0, and younger open batches lose the slot: its rows in them are
+  /// padding from here on. All chunks with rows of the slot must have settled, and older batches have let the slot go.
   [[nodiscard]] Verdict commit(Ticket const& ticket, Slot slot, Position accepted) noexcept;
   /// Ends the batch for every slot that is not committed: chunk `first_bad` and all after it count as `state` says. The
-  /// number of chunks names none: all ran, but the engine will not commit.
+  /// number of chunks names none: all ran, but the engine will not commit. Younger open batches fail with it: of theirs
+  /// what was settled ran, and for the rest `state` holds. Refused while an older batch has one of the slots.
   ///
   /// A slot is offered the best of: its entry (untouched, or in an entry copy, or an armed restore whose place is still
   /// there), the end of the good chunks if nothing of the bad one ran, the newest landing, armed; 0 at the worst.
@@ -147,28 +186,24 @@ class Books {
   [[nodiscard]] Verdict fail(Ticket const& ticket, std::int32_t first_bad, BadChunk state, Outcomes& outcomes) noexcept;
 
  private:
+  using KeptPlace = detail::KeptPlace;
+  using OpenBatch = detail::OpenBatch;
+  using OpenSlot = detail::OpenSlot;
+
   struct SlotState {
     Position tip = 0;
+    Position head = 0;
     Position live = 0;  // the position whose state the live plane holds; -1: nobody knows
     std::uint32_t generation = 1;
     std::int32_t live_place = 0;
-    std::int32_t open = -1;  // its entry in the open batch
-  };
-  struct OpenSlot {  // one slot in the open batch
-    detail::Span span;
-    std::int32_t slot;
-    std::int32_t unverified;
-    std::int32_t order;  // its rows: rows_by_slot_[order + (position - span.begin)]
-    std::int32_t last_chunk;
-    std::int32_t live_from;  // the live place at entry
-    std::int32_t live_to;    // the one that the batch advances
-    Position lowest_before[max_windows];
-    bool closed;  // committed, failed or cleared
+    std::int32_t open = 0;  // batches that have rows of it
   };
   struct ComponentState {
     Component component;
     std::int32_t per_token_tier = -1;  // index into tiers_
     std::int32_t aligned_tier = -1;
+    std::int32_t aligned_base = 0;  // first kept place of the tier, as kept places are counted
+    std::int32_t pin_base = 0;
   };
   struct ChunkSpan {  // the rows of one slot in one chunk
     Position begin;
@@ -193,25 +228,37 @@ class Books {
   [[nodiscard]] Tier tier_at(std::int32_t slot, Position p) const noexcept;
   void land(std::int32_t slot, Position p) noexcept;
 
-  [[nodiscard]] bool is_open(Ticket const& ticket) const noexcept;
-  [[nodiscard]] Verdict check_rows(Batch const& batch, std::int32_t* bad_row) noexcept;
-  [[nodiscard]] Verdict check_unverified(Batch const& batch) noexcept;
-  [[nodiscard]] Verdict check_cuts() const noexcept;
-  void index_rows(std::int32_t rows) noexcept;
-  void close(OpenSlot& open) noexcept;
-  [[nodiscard]] std::int32_t row_of(OpenSlot const& open, Position p) const noexcept;
-  [[nodiscard]] Position end_of_rows(OpenSlot const& open, std::int32_t row) const noexcept;
-  [[nodiscard]] std::int32_t chunk_of_row(std::int32_t row) const noexcept;
-  [[nodiscard]] std::int32_t chunk_begin(std::int32_t chunk) const noexcept;
+  [[nodiscard]] KeptPlace place_in(std::int32_t tier, std::int32_t page, std::int32_t base) const noexcept;
+  [[nodiscard]] KeptPlace kept_place(std::int32_t component, std::int32_t slot, Position p) const noexcept;
+  [[nodiscard]] bool all_kept(std::int32_t slot, Position p) const noexcept;
+
+  [[nodiscard]] OpenBatch* find(Ticket const& ticket) noexcept;
+  [[nodiscard]] OpenBatch const* find(Ticket const& ticket) const noexcept;
+  [[nodiscard]] bool older_has(OpenBatch const& batch, std::int32_t slot) const noexcept;
+  [[nodiscard]] Verdict check_chunks(Batch const& batch, OpenBatch& open) const noexcept;
+  [[nodiscard]] Verdict check_rows(Batch const& batch, OpenBatch& open, std::int32_t* bad_row) noexcept;
+  [[nodiscard]] Verdict check_unverified(Batch const& batch, OpenBatch& open) noexcept;
+  [[nodiscard]] Verdict check_cuts(OpenBatch const& batch) const noexcept;
+  static void index_rows(OpenBatch& open) noexcept;
+  void open_slot(OpenBatch& batch, std::int32_t index, OpenSlot& open) noexcept;
+  template <class WrittenAt>
+  void resolve(std::int32_t batch, OpenSlot const& open, Position limit, WrittenAt written) noexcept;
+  void close(OpenBatch& batch, OpenSlot& open) noexcept;
+  void abandon(std::int32_t slot) noexcept;
+  [[nodiscard]] Outcome fail_slot(std::int32_t slot, std::int32_t first_bad, OpenBatch const& failed,
+                                  BadChunk state) noexcept;
 
   template <class F>
-  void for_each_span(std::int32_t chunk, F f) const noexcept;
+  void for_each_span(OpenBatch const& batch, std::int32_t chunk, F f) const noexcept;
   template <class F>
-  void for_each_restore(ComponentState const& c, OpenSlot const& open, ChunkSpan const& span, F f) const noexcept;
+  void for_each_restore(OpenBatch const& batch, std::int32_t component, OpenSlot const& open, ChunkSpan const& span,
+                        F f) const noexcept;
   template <class F>
-  void for_each_snapshot(ComponentState const& c, OpenSlot const& open, ChunkSpan const& span, F f) const noexcept;
-  [[nodiscard]] ComponentShape count(ComponentState const& c, std::int32_t chunk) const noexcept;
-  [[nodiscard]] std::int32_t kept_base(ComponentState const& c, Tier tier) const noexcept;
+  void for_each_snapshot(OpenBatch const& batch, std::int32_t component, OpenSlot const& open, ChunkSpan const& span,
+                         F f) const noexcept;
+  template <class F>
+  void for_each_pin(OpenBatch const& batch, std::int32_t component, OpenSlot const& open, F f) const noexcept;
+  [[nodiscard]] ComponentShape count(OpenBatch const& batch, std::int32_t component, std::int32_t chunk) const noexcept;
 
   std::int32_t slots_;
   std::int32_t max_rows_;
@@ -227,18 +274,11 @@ class Books {
   std::vector<WindowGuard> guards_;
   std::vector<SlotState> slot_states_;  // [slots]
 
-  // the open batch
+  detail::PinTable pins_;
   std::uint32_t serial_ = 0;
-  bool open_ = false;
-  std::int32_t settled_ = 0;
-  std::int32_t chunks_ = 0;
-  std::int32_t open_count_ = 0;             // entries used of open_slots_
-  std::int32_t unclosed_ = 0;               // of these, not yet closed
-  std::vector<OpenSlot> open_slots_;        // [min(slots, max_rows)]
-  std::vector<std::int32_t> chunk_ends_;    // [max_chunks]
-  std::vector<std::int32_t> entry_of_row_;  // [max_rows] index into open_slots_; -1: padding
-  std::vector<Position> position_of_row_;   // [max_rows]
-  std::vector<std::int32_t> rows_by_slot_;  // [max_rows] row indices, slot after slot, rising positions
+  std::vector<OpenBatch> batches_;    // [steps_in_flight]
+  std::vector<std::int32_t> by_age_;  // [steps_in_flight] of which `open_count_` are used: open batches, oldest first
+  std::int32_t open_count_ = 0;
 };
 
 }  // namespace v0_1
@@ -248,3 +288,4 @@ class Books {
 #include <rollback/detail/books_landings.hpp>
 #include <rollback/detail/books_plan.hpp>
 #include <rollback/detail/books_setup.hpp>
+#include <rollback/detail/books_shared.hpp>

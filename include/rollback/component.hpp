@@ -48,31 +48,34 @@ struct Window {
 };
 
 /// How many planes a slot has of one component, by what they are for. A place is one of them: live places first, then
-/// the per-token tier's, then the aligned tier's, each tier with its spares behind its depth.
+/// the per-token tier's, then the aligned tier's, each tier with its spares behind its depth, then the pins'.
 struct Places {
-  std::int32_t live = 0;              // 1, or 2 with an entry copy
+  std::int32_t live = 0;              // 1, and with entry copies one more for each batch that may be open
   std::int32_t per_token = 0;         // the tier's depth
-  std::int32_t per_token_spares = 0;  // 1 where the tier is on
+  std::int32_t per_token_spares = 0;  // 1 where the tier is on, and one a pin: its source waits to be copied
   std::int32_t aligned = 0;           // the tier's depth
   std::int32_t aligned_spares = 0;    // at least 1 where the tier is on
+  std::int32_t pins = 0;
 
   [[nodiscard]] constexpr std::int32_t total() const noexcept {
-    return live + per_token + per_token_spares + aligned + aligned_spares;
+    return live + per_token + per_token_spares + aligned + aligned_spares + pins;
   }
 };
 
-/// The places of a slot of `component`.
+/// The places of a slot of `component`, with `pins` pins and batches of which `steps_in_flight` may be open.
 ///
 /// A tier has a spare: a boundary that only unverified rows cross is written there and swapped in when it is accepted,
 /// so that a rejected verify never costs a boundary; and a state whose place the batch's own restore reads goes there,
 /// or is not kept where unverified boundaries need every spare.
 /// The aligned tier has as many spares as the per-token tier's unverified rows can cross boundaries, at least one.
-[[nodiscard]] constexpr Places places(Component const& component, bool entry_copy) noexcept {
+[[nodiscard]] constexpr Places places(Component const& component, bool entry_copy, std::int32_t steps_in_flight = 1,
+                                      std::int32_t pins = 0) noexcept {
   Places p;
-  p.live = entry_copy ? 2 : 1;
+  p.live = entry_copy ? 1 + steps_in_flight : 1;
+  p.pins = pins;
   if (component.per_token > 0) {
     p.per_token = component.per_token;
-    p.per_token_spares = 1;
+    p.per_token_spares = 1 + pins;
   }
   if (component.aligned > 0) {
     p.aligned = component.aligned;

@@ -40,8 +40,14 @@ enum class Verdict : std::uint8_t {
   unknown_component,  // the books have no component of that index
   shape_too_small,    // the chunk does not fit the shape: see `shape`
 
+  // pins and forks
+  no_free_pin,  // all pins of the slot are in use
+  unknown_pin,  // the slot has no pin at the position
+  same_slot,    // a slot cannot be forked into itself
+  live_only,    // the state at the tip is in the live plane alone: pin it first
+
   // settle, commit, fail
-  out_of_order,   // chunks settle in order, each once
+  out_of_order,   // chunks settle in order, each once; a slot's batches commit and fail in order
   not_settled,    // the slot's chunks are not all known to have run
   slot_not_open,  // the ticket has no open rows of that slot
   outside_batch,  // a slot commits at a position from its first unverified row to its end
@@ -98,8 +104,16 @@ enum class Verdict : std::uint8_t {
       return "there is no such component";
     case Verdict::shape_too_small:
       return "the chunk does not fit the shape";
+    case Verdict::live_only:
+      return "the state at the tip is only live: pin it first";
+    case Verdict::no_free_pin:
+      return "all pins of the slot are in use";
+    case Verdict::unknown_pin:
+      return "the slot has no pin at the position";
+    case Verdict::same_slot:
+      return "a slot cannot be forked into itself";
     case Verdict::out_of_order:
-      return "chunks settle in order, each once";
+      return "chunks and batches settle in order, each once";
     case Verdict::not_settled:
       return "the slot's chunks are not all settled";
     case Verdict::slot_not_open:
@@ -121,6 +135,7 @@ enum class Tier : std::uint8_t {
   tip,        // nothing to go back over
   per_token,  // the states at tip-1 .. tip-depth
   aligned,    // the last boundaries, one every quantum
+  pin,        // a landing that the engine placed
 };
 
 /// The tier's name, for messages and tables. Never null; static storage.
@@ -136,6 +151,8 @@ enum class Tier : std::uint8_t {
       return "per-token";
     case Tier::aligned:
       return "aligned";
+    case Tier::pin:
+      return "pin";
   }
   return "unknown tier";
 }

@@ -18,64 +18,87 @@ inline Position Books::next_cut(Slot slot, Position from, Position end) const no
       if (to_boundary < end - from) cut = std::min(cut, from + to_boundary);
     }
     if (c.per_token_tier >= 0) cut = std::min(cut, std::max(from + 1, end - c.component.per_token));
+    for (detail::Pin const* pin = pins_.begin(slot.index); pin != pins_.end(slot.index); ++pin) {
+      if (pin->phase == detail::Pin::Phase::wanted && pin->position > from) cut = std::min(cut, pin->position);
+    }
   }
   return cut;
 }
 
-inline bool Books::is_open(Ticket const& ticket) const noexcept {
-  return open_ && ticket.index == 0 && ticket.serial == serial_;
+inline Books::OpenBatch* Books::find(Ticket const& ticket) noexcept {
+  if (ticket.index < 0 || ticket.index >= steps_in_flight()) return nullptr;
+  OpenBatch& batch = batches_[static_cast<std::size_t>(ticket.index)];
+  return batch.is_open && batch.serial == ticket.serial ? &batch : nullptr;
 }
 
-// The first row of a chunk; of the number of chunks, or beyond, the number of rows.
-inline std::int32_t Books::chunk_begin(std::int32_t chunk) const noexcept {
-  return chunk == 0 ? 0 : chunk_ends_[static_cast<std::size_t>(std::min(chunk, chunks_) - 1)];
+inline Books::OpenBatch const* Books::find(Ticket const& ticket) const noexcept {
+  if (ticket.index < 0 || ticket.index >= steps_in_flight()) return nullptr;
+  OpenBatch const& batch = batches_[static_cast<std::size_t>(ticket.index)];
+  return batch.is_open && batch.serial == ticket.serial ? &batch : nullptr;
 }
 
-inline std::int32_t Books::chunk_of_row(std::int32_t row) const noexcept {
-  auto const first = chunk_ends_.begin();
-  return static_cast<std::int32_t>(std::upper_bound(first, first + chunks_, row) - first);
+// Whether a batch older than this one still has the slot.
+inline bool Books::older_has(OpenBatch const& batch, std::int32_t slot) const noexcept {
+  for (std::int32_t i = 0; i < open_count_; ++i) {
+    OpenBatch const& other = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
+    if (&other == &batch) return false;
+    if (other.find(slot) != nullptr) return true;
+  }
+  return false;
 }
 
-inline std::int32_t Books::row_of(OpenSlot const& open, Position p) const noexcept {
-  return rows_by_slot_[static_cast<std::size_t>(open.order + (p - open.span.begin))];
+inline Verdict Books::check_chunks(Batch const& batch, OpenBatch& open) const noexcept {
+  if (batch.rows < 1) return Verdict::no_rows;
+  if (batch.rows > max_rows_ || batch.chunks > max_chunks_) return Verdict::batch_too_large;
+  if (batch.chunks < 1 || batch.chunk_ends[batch.chunks - 1] != batch.rows) return Verdict::bad_chunk_ends;
+  for (std::int32_t k = 0, end = 0; k < batch.chunks; ++k) {
+    if (batch.chunk_ends[k] <= end || batch.chunk_ends[k] > batch.rows) return Verdict::bad_chunk_ends;
+    if (batch.chunk_ends[k] - end > max_chunk_rows_) return Verdict::batch_too_large;
+    end = batch.chunk_ends[k];
+    open.chunk_ends[static_cast<std::size_t>(k)] = end;
+  }
+  open.chunks = batch.chunks;
+  return Verdict::accepted;
 }
 
 // Copies the batch's rows into the books' own memory, slot by slot positions checked. A refusal leaves only scratch.
-inline Verdict Books::check_rows(Batch const& batch, std::int32_t* bad_row) noexcept {
+inline Verdict Books::check_rows(Batch const& batch, OpenBatch& open_batch, std::int32_t* bad_row) noexcept {
   for (std::int32_t i = 0; i < batch.rows; ++i) {
     auto const row = static_cast<std::size_t>(i);
     Slot const slot = batch.slots[i];
-    entry_of_row_[row] = -1;
+    open_batch.entry_of_row[row] = OpenBatch::none;
     if (slot.index < 0) continue;
     Position const p = batch.positions[i];
-    position_of_row_[row] = p;
+    open_batch.position_of_row[row] = p;
     if (bad_row != nullptr) *bad_row = i;
     Verdict const verdict = known(slot);
     if (verdict != Verdict::accepted) return verdict;
-    SlotState& s = slot_states_[static_cast<std::size_t>(slot.index)];
-    if (s.open < 0) {
-      s.open = open_count_++;
-      OpenSlot& open = open_slots_[static_cast<std::size_t>(s.open)];
+    std::int32_t& entry = open_batch.entry_of_slot[static_cast<std::size_t>(slot.index)];
+    if (entry < 0) {
+      entry = open_batch.count++;
+      OpenSlot& open = open_batch.slots[static_cast<std::size_t>(entry)];
       open = {};
       open.slot = slot.index;
-      open.span.begin = open.span.end = s.tip;
+      open.span.begin = open.span.end = head(slot);
     }
-    OpenSlot& open = open_slots_[static_cast<std::size_t>(s.open)];
+    OpenSlot& open = open_batch.slots[static_cast<std::size_t>(entry)];
     if (p < 0) return Verdict::negative_position;
     if (p < open.span.end) return Verdict::position_repeated;
     if (p > open.span.end) return Verdict::position_gap;
     if (max_context_ > 0 && p >= max_context_) return Verdict::beyond_context;
     ++open.span.end;
-    entry_of_row_[row] = s.open;
+    open_batch.entry_of_row[row] = entry;
   }
   if (bad_row != nullptr) *bad_row = -1;
-  return open_count_ > 0 ? Verdict::accepted : Verdict::no_rows;
+  return open_batch.count > 0 ? Verdict::accepted : Verdict::no_rows;
 }
 
-inline Verdict Books::check_unverified(Batch const& batch) noexcept {
-  for (std::int32_t e = 0; e < open_count_; ++e) {
-    OpenSlot& open = open_slots_[static_cast<std::size_t>(e)];
-    open.span.verified = open.span.end;
+// Whether unverified rows stand where a commit of a prefix can be served. What follows unverified rows in flight falls
+// with them, so the per-token tier has to reach from the end of the youngest batch to the oldest unverified row.
+inline Verdict Books::check_unverified(Batch const& batch, OpenBatch& open_batch) noexcept {
+  for (std::int32_t e = 0; e < open_batch.count; ++e) {
+    OpenSlot& open = open_batch.slots[static_cast<std::size_t>(e)];
+    open.span.verified = open.span.certain = open.span.end;
     open.unverified = -1;  // not named yet
   }
   if (batch.unverified_count < 0) return Verdict::bad_unverified;
@@ -83,42 +106,55 @@ inline Verdict Books::check_unverified(Batch const& batch) noexcept {
     Unverified const& u = batch.unverified[i];
     Verdict const verdict = known(u.slot);
     if (verdict != Verdict::accepted) return verdict;
-    std::int32_t const e = slot_states_[static_cast<std::size_t>(u.slot.index)].open;
-    if (e < 0) return Verdict::bad_unverified;
-    OpenSlot& open = open_slots_[static_cast<std::size_t>(e)];
-    if (open.unverified >= 0 || u.rows < 0 || u.rows > open.span.end - open.span.begin) return Verdict::bad_unverified;
-    if (u.rows > per_token_) return Verdict::too_many_unverified;
-    open.unverified = u.rows;
-    open.span.verified = open.span.end - u.rows;
+    OpenSlot* const open = open_batch.find(u.slot.index);
+    if (open == nullptr) return Verdict::bad_unverified;
+    if (open->unverified >= 0 || u.rows < 0 || u.rows > open->span.end - open->span.begin) {
+      return Verdict::bad_unverified;
+    }
+    open->unverified = u.rows;
+    open->span.verified = open->span.certain = open->span.end - u.rows;
+  }
+  for (std::int32_t e = 0; e < open_batch.count; ++e) {
+    OpenSlot& open = open_batch.slots[static_cast<std::size_t>(e)];
+    for (std::int32_t i = 0; i < open_count_; ++i) {
+      OpenSlot const* const older =
+          batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])].find(open.slot);
+      if (older != nullptr && older->unverified > 0)
+        open.span.certain = std::min(open.span.certain, older->span.verified);
+    }
+    if (open.span.end - open.span.certain > per_token_) return Verdict::too_many_unverified;
+    open.unverified = std::max(open.unverified, 0);
   }
   return Verdict::accepted;
 }
 
 // Sorts the rows by slot: a counting sort, since a slot's rows already stand in rising order.
-inline void Books::index_rows(std::int32_t rows) noexcept {
+inline void Books::index_rows(OpenBatch& batch) noexcept {
   std::int32_t at = 0;
-  for (std::int32_t e = 0; e < open_count_; ++e) {
-    OpenSlot& open = open_slots_[static_cast<std::size_t>(e)];
+  for (std::int32_t e = 0; e < batch.count; ++e) {
+    OpenSlot& open = batch.slots[static_cast<std::size_t>(e)];
     open.order = at;
     at += static_cast<std::int32_t>(open.span.end - open.span.begin);
   }
+  std::int32_t const rows = batch.rows();
   for (std::int32_t i = 0; i < rows; ++i) {
-    std::int32_t const e = entry_of_row_[static_cast<std::size_t>(i)];
+    std::int32_t const e = batch.entry_of_row[static_cast<std::size_t>(i)];
     if (e < 0) continue;
-    OpenSlot const& open = open_slots_[static_cast<std::size_t>(e)];
-    Position const p = position_of_row_[static_cast<std::size_t>(i)];
-    rows_by_slot_[static_cast<std::size_t>(open.order + (p - open.span.begin))] = i;
+    OpenSlot const& open = batch.slots[static_cast<std::size_t>(e)];
+    Position const p = batch.position_of_row[static_cast<std::size_t>(i)];
+    batch.rows_by_slot[static_cast<std::size_t>(open.order + (p - open.span.begin))] = i;
   }
 }
 
 // Whether the chunks end where a plane that is overwritten in place must be copied.
-inline Verdict Books::check_cuts() const noexcept {
-  for (std::int32_t e = 0; e < open_count_; ++e) {
-    OpenSlot const& open = open_slots_[static_cast<std::size_t>(e)];
+inline Verdict Books::check_cuts(OpenBatch const& batch) const noexcept {
+  for (std::int32_t e = 0; e < batch.count; ++e) {
+    OpenSlot const& open = batch.slots[static_cast<std::size_t>(e)];
     Slot const slot = this->slot(open.slot);
     for (Position from = open.span.begin; from < open.span.end;) {
       Position const cut = next_cut(slot, from, open.span.end);
-      if (cut < open.span.end && chunk_of_row(row_of(open, cut - 1)) == chunk_of_row(row_of(open, cut))) {
+      if (cut < open.span.end &&
+          batch.chunk_of_row(batch.row_of(open, cut - 1)) == batch.chunk_of_row(batch.row_of(open, cut))) {
         return Verdict::cut_needed;
       }
       from = cut;
@@ -129,158 +165,278 @@ inline Verdict Books::check_cuts() const noexcept {
 
 inline Verdict Books::begin(Batch const& batch, Ticket& ticket, std::int32_t* bad_row) noexcept {
   if (bad_row != nullptr) *bad_row = -1;
-  if (open_) return Verdict::too_many_in_flight;
-  if (batch.rows < 1) return Verdict::no_rows;
-  if (batch.rows > max_rows_ || batch.chunks > max_chunks_) return Verdict::batch_too_large;
-  if (batch.chunks < 1 || batch.chunk_ends[batch.chunks - 1] != batch.rows) return Verdict::bad_chunk_ends;
-  for (std::int32_t k = 0, end = 0; k < batch.chunks; ++k) {
-    if (batch.chunk_ends[k] <= end || batch.chunk_ends[k] > batch.rows) return Verdict::bad_chunk_ends;
-    if (batch.chunk_ends[k] - end > max_chunk_rows_) return Verdict::batch_too_large;
-    end = batch.chunk_ends[k];
-    chunk_ends_[static_cast<std::size_t>(k)] = end;
-  }
-  chunks_ = batch.chunks;
-  open_count_ = 0;
-  Verdict verdict = check_rows(batch, bad_row);
-  if (verdict == Verdict::accepted) verdict = check_unverified(batch);
+  if (open_count_ == steps_in_flight()) return Verdict::too_many_in_flight;
+  std::int32_t index = 0;
+  while (batches_[static_cast<std::size_t>(index)].is_open) ++index;
+  OpenBatch& open_batch = batches_[static_cast<std::size_t>(index)];
+  open_batch.count = 0;
+  Verdict verdict = check_chunks(batch, open_batch);
+  if (verdict == Verdict::accepted) verdict = check_rows(batch, open_batch, bad_row);
+  if (verdict == Verdict::accepted) verdict = check_unverified(batch, open_batch);
   if (verdict == Verdict::accepted) {
-    index_rows(batch.rows);
-    verdict = check_cuts();
+    index_rows(open_batch);
+    verdict = check_cuts(open_batch);
   }
   if (verdict != Verdict::accepted) {
-    for (std::int32_t e = 0; e < open_count_; ++e) {
-      slot_states_[static_cast<std::size_t>(open_slots_[static_cast<std::size_t>(e)].slot)].open = -1;
+    for (std::int32_t e = 0; e < open_batch.count; ++e) {
+      std::int32_t const slot = open_batch.slots[static_cast<std::size_t>(e)].slot;
+      open_batch.entry_of_slot[static_cast<std::size_t>(slot)] = OpenBatch::none;
     }
-    open_count_ = 0;
     return verdict;
   }
 
-  for (std::int32_t e = 0; e < open_count_; ++e) {
-    OpenSlot& open = open_slots_[static_cast<std::size_t>(e)];
-    SlotState const& s = slot_states_[static_cast<std::size_t>(open.slot)];
-    open.span.armed = armed(s);
-    open.unverified = std::max(open.unverified, 0);
-    open.last_chunk = chunk_of_row(row_of(open, open.span.end - 1));
-    open.live_from = open.live_to = s.live_place;
-    if (entry_copy_ && !open.span.armed && open.span.begin > 0) open.live_to = 1 - s.live_place;
-    open.closed = false;
-    for (detail::TierTable& tier : tiers_) tier.stage(open.slot, open.span);
-    for (std::size_t w = 0; w < guards_.size(); ++w) {
-      open.lowest_before[w] = guards_[w].lowest(open.slot);
-      guards_[w].write(open.slot, open.span.end);
+  open_batch.forget_pages(tiers_.size());
+  for (std::int32_t e = 0; e < open_batch.count; ++e) {
+    open_slot(open_batch, index, open_batch.slots[static_cast<std::size_t>(e)]);
+  }
+  open_batch.is_open = true;
+  open_batch.settled = 0;
+  open_batch.unclosed = open_batch.count;
+  open_batch.serial = ++serial_;
+  by_age_[static_cast<std::size_t>(open_count_++)] = index;
+  ticket = {index, serial_};
+  return Verdict::accepted;
+}
+
+// Chooses where the batch keeps what states of the slot, and unlists what it may overwrite.
+inline void Books::open_slot(OpenBatch& batch, std::int32_t index, OpenSlot& open) noexcept {
+  SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
+  Position const begin = open.span.begin;
+  open.span.armed = s.open == 0 && armed(s);
+  open.first_chunk = batch.chunk_of_row(batch.row_of(open, begin));
+  open.last_chunk = batch.chunk_of_row(batch.row_of(open, open.span.end - 1));
+  open.live_from = open.live_to = s.live_place;
+  if (entry_copy_ && !open.span.armed && begin > 0) open.live_to = (s.live_place + 1) % (1 + steps_in_flight());
+  for (std::int32_t c = 0; c < components(); ++c) {
+    open.source[c] = open.span.armed ? kept_place(c, open.slot, begin) : KeptPlace{};
+  }
+
+  detail::Pin* const pins_begin = pins_.begin(open.slot);
+  detail::Pin* const pins_end = pins_.end(open.slot);
+  for (detail::Pin* pin = pins_begin; pin != pins_end; ++pin) {
+    if (pin->phase != detail::Pin::Phase::wanted || pin->position > open.span.end) continue;
+    if (pin->position < begin && !all_kept(open.slot, pin->position)) {
+      pins_.remove(*pin);  // the state was lost before it could be copied
+    } else {
+      pins_.stage(*pin, index);
     }
   }
-  open_ = true;
-  settled_ = 0;
-  unclosed_ = open_count_;
-  ticket = {0, ++serial_};
-  return Verdict::accepted;
+  // Sources of copies stay until the copies are made: of restores that have yet to run, and of pins.
+  auto const held = [&](Position p) {
+    if (open.span.armed && p == begin) return true;
+    for (std::int32_t i = 0; i < open_count_; ++i) {
+      OpenBatch const& older = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
+      OpenSlot const* const o = older.find(open.slot);
+      if (o != nullptr && o->span.armed && p == o->span.begin && o->first_chunk >= older.settled) return true;
+    }
+    return std::any_of(pins_begin, pins_end, [p, begin](detail::Pin const& pin) {
+      return pin.position == p && p < begin && pin.phase == detail::Pin::Phase::staged;
+    });
+  };
+  for (std::size_t t = 0; t < tiers_.size(); ++t) {
+    tiers_[t].stage(open.slot, open.span, held,
+                    [&](Position q, std::int32_t page) { batch.set_page(t, open, q, page); });
+  }
+  for (std::size_t w = 0; w < guards_.size(); ++w) {
+    open.lowest_before[w] = guards_[w].lowest(open.slot);
+    guards_[w].write(open.slot, open.span.end);
+  }
+  open.closed = false;
+  ++s.open;
+  s.head = open.span.end;
+  s.live_place = open.live_to;
 }
 
 inline Verdict Books::settle(Ticket const& ticket, std::int32_t chunk) noexcept {
-  if (!is_open(ticket)) return Verdict::unknown_ticket;
-  if (chunk < 0 || chunk >= chunks_) return Verdict::unknown_chunk;
-  if (chunk != settled_) return Verdict::out_of_order;
-  ++settled_;
+  OpenBatch* const batch = find(ticket);
+  if (batch == nullptr) return Verdict::unknown_ticket;
+  if (chunk < 0 || chunk >= batch->chunks) return Verdict::unknown_chunk;
+  if (chunk != batch->settled) return Verdict::out_of_order;
+  for (std::int32_t i = 0; i < open_count_; ++i) {
+    OpenBatch const& older = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
+    if (&older == batch) break;
+    if (older.settled < older.chunks) return Verdict::out_of_order;
+  }
+  ++batch->settled;
   return Verdict::accepted;
 }
 
-inline void Books::close(OpenSlot& open) noexcept {
+// The batch is over for the slot: what it kept up to `limit` is listed, in every tier and pin.
+template <class WrittenAt>
+void Books::resolve(std::int32_t batch, OpenSlot const& open, Position limit, WrittenAt written) noexcept {
+  OpenBatch const& b = batches_[static_cast<std::size_t>(batch)];
+  for (std::size_t t = 0; t < tiers_.size(); ++t) {
+    tiers_[t].resolve(
+        open.slot, open.span, limit, [&](Position q) { return b.page(t, open, q); }, written);
+  }
+  for (detail::Pin* pin = pins_.begin(open.slot); pin != pins_.end(open.slot); ++pin) {
+    if (pin->phase != detail::Pin::Phase::staged || pin->ticket != batch) continue;
+    Position const row = std::max(pin->position, open.span.begin);  // older ones are copied with the first row
+    pins_.resolve(*pin, written(row) == detail::Written::whole && row <= std::max(limit, open.span.begin));
+  }
+}
+
+inline void Books::close(OpenBatch& batch, OpenSlot& open) noexcept {
+  SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
   open.closed = true;
-  slot_states_[static_cast<std::size_t>(open.slot)].open = -1;
-  if (--unclosed_ == 0) open_ = false;
+  batch.entry_of_slot[static_cast<std::size_t>(open.slot)] = OpenBatch::none;
+  if (--s.open == 0) s.head = s.tip;
+  if (--batch.unclosed > 0) return;
+  batch.is_open = false;
+  auto const index = static_cast<std::int32_t>(&batch - batches_.data());
+  auto const end = by_age_.begin() + open_count_;
+  std::copy(std::find(by_age_.begin(), end, index) + 1, end, std::find(by_age_.begin(), end, index));
+  --open_count_;
+}
+
+// Takes the slot out of every batch that still has it. What these write, now or later, nobody lists.
+inline void Books::abandon(std::int32_t slot) noexcept {
+  for (std::int32_t i = 0; i < open_count_;) {
+    std::int32_t const index = by_age_[static_cast<std::size_t>(i)];
+    OpenBatch& batch = batches_[static_cast<std::size_t>(index)];
+    OpenSlot* const open = batch.find(slot);
+    if (open != nullptr) {
+      resolve(index, *open, slot_states_[static_cast<std::size_t>(slot)].tip,
+              [](Position) { return detail::Written::torn; });
+      close(batch, *open);
+    }
+    if (i < open_count_ && by_age_[static_cast<std::size_t>(i)] == index) ++i;
+  }
 }
 
 inline Verdict Books::commit(Ticket const& ticket, Slot slot, Position accepted) noexcept {
-  if (!is_open(ticket)) return Verdict::unknown_ticket;
+  OpenBatch* const batch = find(ticket);
+  if (batch == nullptr) return Verdict::unknown_ticket;
   Verdict const verdict = known(slot);
   if (verdict != Verdict::accepted) return verdict;
-  SlotState& s = slot_states_[static_cast<std::size_t>(slot.index)];
-  if (s.open < 0) return Verdict::slot_not_open;
-  OpenSlot& open = open_slots_[static_cast<std::size_t>(s.open)];
-  if (open.last_chunk >= settled_) return Verdict::not_settled;
-  if (accepted < open.span.verified || accepted > open.span.end) return Verdict::outside_batch;
+  OpenSlot* const open = batch->find(slot.index);
+  if (open == nullptr) return Verdict::slot_not_open;
+  if (open->last_chunk >= batch->settled) return Verdict::not_settled;
+  if (accepted < open->span.verified || accepted > open->span.end) return Verdict::outside_batch;
+  if (older_has(*batch, slot.index)) return Verdict::out_of_order;
 
-  for (detail::TierTable& tier : tiers_) {
-    tier.resolve(open.slot, open.span, accepted, [](Position) { return detail::Written::whole; });
+  SlotState& s = slot_states_[static_cast<std::size_t>(slot.index)];
+  resolve(ticket.index, *open, accepted, [](Position) { return detail::Written::whole; });
+  bool const copy_undoes = accepted == open->span.begin && open->live_to != open->live_from;
+  Position const end = open->span.end;
+  bool const alone = s.open == 1;
+  if (alone || accepted < end) s.live_place = copy_undoes ? open->live_from : open->live_to;
+  s.live = copy_undoes ? open->span.begin : end;
+  s.tip = accepted;
+  close(*batch, *open);
+  if (accepted < end && !alone) {
+    abandon(slot.index);
+    if (!copy_undoes) s.live = -1;  // younger batches advance it
   }
-  bool const copy_undoes = accepted == open.span.begin && open.live_to != open.live_from;
-  s.live_place = copy_undoes ? open.live_from : open.live_to;
-  s.live = copy_undoes ? open.span.begin : open.span.end;
-  land(open.slot, accepted);
-  close(open);
+  land(slot.index, accepted);
   return Verdict::accepted;
 }
 
-// The end of the slot's rows that stand before `row` of the batch.
-inline Position Books::end_of_rows(OpenSlot const& open, std::int32_t row) const noexcept {
-  Position end = open.span.begin;
-  while (end < open.span.end && row_of(open, end) < row) ++end;
-  return end;
-}
-
 inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChunk state, Outcomes& outcomes) noexcept {
-  if (!is_open(ticket)) return Verdict::unknown_ticket;
-  if (first_bad < 0 || first_bad > chunks_) return Verdict::unknown_chunk;
-  if (first_bad < settled_) return Verdict::below_settled;
+  OpenBatch* const batch = find(ticket);
+  if (batch == nullptr) return Verdict::unknown_ticket;
+  if (first_bad < 0 || first_bad > batch->chunks) return Verdict::unknown_chunk;
+  if (first_bad < batch->settled) return Verdict::below_settled;
+  std::int32_t age = 0;
+  while (by_age_[static_cast<std::size_t>(age)] != ticket.index) ++age;
+  for (std::int32_t i = age; i < open_count_; ++i) {
+    OpenBatch const& failing = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
+    for (std::int32_t e = 0; e < failing.count; ++e) {
+      OpenSlot const& open = failing.slots[static_cast<std::size_t>(e)];
+      if (!open.closed && older_has(*batch, open.slot)) return Verdict::out_of_order;
+    }
+  }
 
   outcomes.count = 0;
-  for (std::int32_t e = 0; e < open_count_; ++e) {
-    OpenSlot& open = open_slots_[static_cast<std::size_t>(e)];
-    if (open.closed) continue;
-    SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
-    Position const entry = open.span.begin;
-    // Rows below good_end ran; those up to torn_end may have; the others did not.
-    Position const good_end = end_of_rows(open, chunk_begin(first_bad));
-    Position const torn_end = state == BadChunk::never_started ? good_end
-                              : state == BadChunk::ran_last    ? end_of_rows(open, chunk_begin(first_bad + 1))
-                                                               : open.span.end;
-    bool const all_known = torn_end == good_end;
-    bool const touched = torn_end > entry;
+  while (open_count_ > age) {  // slot by slot, until no batch from this one on is open
+    OpenBatch& oldest = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(age)])];
+    OpenSlot const& open =
+        *std::find_if(oldest.slots.begin(), oldest.slots.end(), [](auto const& o) { return !o.closed; });
+    Outcome const outcome = fail_slot(open.slot, first_bad, *batch, state);
+    if (outcomes.count < outcomes.capacity) outcomes.data[outcomes.count] = outcome;
+    ++outcomes.count;
+  }
+  return Verdict::accepted;
+}
 
-    bool entry_window = true;
-    for (std::size_t w = 0; w < guards_.size(); ++w) {
-      guards_[w].unwrite(open.slot, open.lowest_before[w]);
-      if (touched) guards_[w].write(open.slot, torn_end);
-      entry_window = entry_window && guards_[w].covers(open.slot, entry);
+// Ends all batches that have the slot: `failed` at its chunk `first_bad`, younger ones at what was settled.
+inline Outcome Books::fail_slot(std::int32_t slot, std::int32_t first_bad, OpenBatch const& failed,
+                                BadChunk state) noexcept {
+  SlotState& s = slot_states_[static_cast<std::size_t>(slot)];
+  bool started = false;   // whether the slot's oldest batch was seen
+  Position good_end = 0;  // rows below it ran, those up to torn_end may have, the others did not
+  Position torn_end = 0;
+  OpenSlot first{};  // the slot's rows in its oldest batch
+  for (std::int32_t i = 0; i < open_count_; ++i) {
+    OpenBatch const& batch = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
+    OpenSlot const* const open = batch.find(slot);
+    if (open == nullptr) continue;
+    std::int32_t const bad = &batch == &failed ? first_bad : batch.settled;
+    Position const good = batch.end_of_rows(*open, batch.chunk_begin(bad));
+    Position const torn = state == BadChunk::may_have_run ? open->span.end
+                          : state == BadChunk::ran_last && &batch == &failed
+                              ? batch.end_of_rows(*open, batch.chunk_begin(bad + 1))
+                              : good;
+    if (!started) {
+      first = *open;
+      good_end = good;
+      torn_end = torn;
+      started = true;
+    } else if (torn > open->span.begin) {
+      torn_end = torn;
+      if (good_end == open->span.begin) good_end = good;
     }
-    // The empty state needs no copy to be kept.
-    bool const entry_copied = entry_window && (open.live_to != open.live_from || (entry_copy_ && entry == 0));
-    bool const entry_armed = entry_window && open.span.armed;
-    // A slot that goes back to its entry lists nothing above it, or what it lists would push older states out, and a
-    // spare might take the place of an armed restore's source.
-    Position const limit = entry_copied || entry_armed ? entry : std::min(good_end, open.span.verified);
+  }
+  Position const entry = first.span.begin;
+  bool const all_known = torn_end == good_end;
+  bool const touched = torn_end > entry;
 
-    for (detail::TierTable& tier : tiers_) {
-      tier.resolve(open.slot, open.span, limit, [&](Position q) {
-        Position const row = std::max(q - 1, entry);  // writes it; the state at entry is written by the first row
+  bool entry_window = true;
+  for (std::size_t w = 0; w < guards_.size(); ++w) {
+    guards_[w].unwrite(slot, first.lowest_before[w]);
+    if (touched) guards_[w].write(slot, torn_end);
+    entry_window = entry_window && guards_[w].covers(slot, entry);
+  }
+  // The empty state needs no copy to be kept.
+  bool const entry_copied = entry_window && (first.live_to != first.live_from || (entry_copy_ && entry == 0));
+  bool const entry_armed = entry_window && first.span.armed;
+  // A slot that goes back to its entry lists nothing above it, or what it lists would push older states out, and a
+  // spare might take the place of an armed restore's source.
+  Position const limit = entry_copied || entry_armed ? entry : std::min(good_end, first.span.verified);
+
+  std::int32_t live_to = first.live_to;  // of the youngest batch that ran, if all that ran is known
+  for (std::int32_t i = 0; i < open_count_;) {
+    std::int32_t const index = by_age_[static_cast<std::size_t>(i)];
+    OpenBatch& batch = batches_[static_cast<std::size_t>(index)];
+    OpenSlot* const open = batch.find(slot);
+    if (open != nullptr) {
+      if (good_end > open->span.begin) live_to = open->live_to;
+      resolve(index, *open, limit, [&](Position q) {
+        Position const row = std::max(q - 1, open->span.begin);  // writes it; the first row writes the state at entry
         return row < good_end   ? detail::Written::whole
                : row < torn_end ? detail::Written::torn
                                 : detail::Written::untouched;
       });
+      close(batch, *open);
     }
-    Position tip = entry;
-    if (!touched || entry_copied) {
-      // the plane at entry was never written: nothing to do but to forget the copy
-    } else if (entry_armed) {
-      s.live = -1;  // the restore's source is still there, and so is the restore
-    } else if (all_known && good_end <= open.span.verified) {
-      tip = good_end;
-      s.live = good_end;
-      s.live_place = open.live_to;
-    } else {
-      tip = joint_floor(open.slot, limit).position;
-      s.live = -1;
-    }
-    land(open.slot, tip);
-    close(open);
-    if (outcomes.count < outcomes.capacity) {
-      Slot const slot = this->slot(open.slot);
-      outcomes.data[outcomes.count] = {slot, tip, is_armed(slot), reach(slot)};
-    }
-    ++outcomes.count;
+    if (i < open_count_ && by_age_[static_cast<std::size_t>(i)] == index) ++i;
   }
-  return Verdict::accepted;
+  Position tip = entry;
+  s.live_place = first.live_from;
+  if (!touched || entry_copied) {
+    // the plane at entry was never written: nothing to do but to forget the copy
+  } else if (entry_armed && all_kept(slot, entry)) {
+    s.live = -1;  // the restore's source is still there, and so is the restore
+  } else if (all_known && good_end <= first.span.verified && !entry_armed) {
+    tip = good_end;
+    s.live = good_end;
+    s.live_place = live_to;
+  } else {
+    tip = joint_floor(slot, limit).position;
+    s.live = -1;
+  }
+  land(slot, tip);
+  return {this->slot(slot), tip, armed(s), reach(this->slot(slot))};
 }
 
 }  // namespace v0_1

@@ -24,9 +24,7 @@ inline Position Books::tip(Slot slot) const noexcept {
 }
 
 inline Position Books::head(Slot slot) const noexcept {
-  if (known(slot) != Verdict::accepted) return -1;
-  SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
-  return s.open >= 0 ? open_slots_[static_cast<std::size_t>(s.open)].span.end : s.tip;
+  return known(slot) == Verdict::accepted ? slot_states_[static_cast<std::size_t>(slot.index)].head : -1;
 }
 
 inline bool Books::is_armed(Slot slot) const noexcept {
@@ -34,9 +32,7 @@ inline bool Books::is_armed(Slot slot) const noexcept {
 }
 
 inline std::int32_t Books::live_place(Slot slot) const noexcept {
-  if (known(slot) != Verdict::accepted) return -1;
-  SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
-  return s.open >= 0 ? open_slots_[static_cast<std::size_t>(s.open)].live_to : s.live_place;
+  return known(slot) == Verdict::accepted ? slot_states_[static_cast<std::size_t>(slot.index)].live_place : -1;
 }
 
 // The largest position at or below p that one component can go back to; its tiers are alternatives.
@@ -72,6 +68,12 @@ inline Books::Floor Books::joint_floor(std::int32_t slot, Position p) const noex
       if (lower(covered, components() + static_cast<std::int32_t>(w))) agreed = false;
     }
   }
+  if (result.position == p || pins() == 0) return result;
+  Position const pinned = pins_.floor(slot, p, [&](Position at) {
+    return std::all_of(guards_.begin(), guards_.end(), [&](WindowGuard const& g) { return g.covers(slot, at); });
+  });
+  if (pinned > result.position) result.position = pinned;
+  if (pinned == p) result.limited_by = -1;
   return result;
 }
 
@@ -90,8 +92,12 @@ inline Tier Books::tier_at(std::int32_t slot, Position p) const noexcept {
   bool needs_aligned = false;
   bool needs_per_token = false;
   for (ComponentState const& c : components_) {
-    bool const by_token =
-        c.per_token_tier >= 0 && tiers_[static_cast<std::size_t>(c.per_token_tier)].place_of(slot, p) >= 0;
+    auto const keeps = [&](std::int32_t tier) {
+      return tier >= 0 && tiers_[static_cast<std::size_t>(tier)].page_of(slot, p) >= 0;
+    };
+    bool const by_token = keeps(c.per_token_tier);
+    bool const empty = c.component.empty_at > 0 && p % c.component.empty_at == 0;
+    if (!by_token && !empty && !keeps(c.aligned_tier)) return Tier::pin;
     needs_per_token = needs_per_token || by_token;
     needs_aligned = needs_aligned || !by_token;
   }
@@ -104,7 +110,7 @@ inline Landing Books::nearest(Slot slot, Position wanted) const noexcept {
   landing.why = known(slot);
   if (landing.why != Verdict::accepted) return landing;
   SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
-  if (s.open >= 0) {
+  if (s.open > 0) {
     landing.why = Verdict::in_flight;
     return landing;
   }
@@ -170,8 +176,11 @@ inline std::int32_t Books::landings(Slot slot, Landing* out, std::int32_t capaci
 }
 
 inline void Books::land(std::int32_t slot, Position p) noexcept {
-  slot_states_[static_cast<std::size_t>(slot)].tip = p;
+  SlotState& s = slot_states_[static_cast<std::size_t>(slot)];
+  s.tip = p;
+  if (s.open == 0) s.head = p;
   for (WindowGuard& guard : guards_) guard.land(slot, p);
+  if (pins() > 0) pins_.land(slot, p, armed(s));
 }
 
 inline Verdict Books::roll_back(Slot slot, Position p) noexcept {
@@ -184,8 +193,9 @@ inline Verdict Books::clear(Slot& slot) noexcept {
   Verdict const verdict = known(slot);
   if (verdict != Verdict::accepted) return verdict;
   SlotState& s = slot_states_[static_cast<std::size_t>(slot.index)];
-  if (s.open >= 0) close(open_slots_[static_cast<std::size_t>(s.open)]);
+  abandon(slot.index);
   for (detail::TierTable& tier : tiers_) tier.clear(slot.index);
+  pins_.clear(slot.index);
   land(slot.index, 0);
   s.live = 0;
   ++s.generation;

@@ -22,102 +22,138 @@ namespace detail {
 
 // Calls f(open slot, its rows in the chunk) for every slot with rows in the chunk, in order of their first rows.
 template <class F>
-void Books::for_each_span(std::int32_t chunk, F f) const noexcept {
-  std::int32_t const begin = chunk_begin(chunk);
-  std::int32_t const end = chunk_ends_[static_cast<std::size_t>(chunk)];
+void Books::for_each_span(OpenBatch const& batch, std::int32_t chunk, F f) const noexcept {
+  std::int32_t const begin = batch.chunk_begin(chunk);
+  std::int32_t const end = batch.chunk_ends[static_cast<std::size_t>(chunk)];
   for (std::int32_t row = begin; row < end; ++row) {
-    std::int32_t const e = entry_of_row_[static_cast<std::size_t>(row)];
+    std::int32_t const e = batch.entry_of_row[static_cast<std::size_t>(row)];
     if (e < 0) continue;
-    OpenSlot const& open = open_slots_[static_cast<std::size_t>(e)];
+    OpenSlot const& open = batch.slots[static_cast<std::size_t>(e)];
     if (open.closed) continue;
-    Position const p = position_of_row_[static_cast<std::size_t>(row)];
-    if (p > open.span.begin && row_of(open, p - 1) >= begin) continue;  // not its first row here
-    auto const rows = rows_by_slot_.begin();
-    auto const first = rows + open.order + static_cast<std::ptrdiff_t>(p - open.span.begin);
-    auto const last = rows + open.order + static_cast<std::ptrdiff_t>(open.span.end - open.span.begin);
-    f(open, ChunkSpan{p, p + (std::lower_bound(first, last, end) - first), p == open.span.begin});
+    Position const p = batch.position_of_row[static_cast<std::size_t>(row)];
+    if (p > open.span.begin && batch.row_of(open, p - 1) >= begin) continue;  // not its first row here
+    f(open, ChunkSpan{p, batch.end_of_rows(open, end), p == open.span.begin});
   }
 }
 
-// The first kept place of a component's tier, as kept places are counted.
-inline std::int32_t Books::kept_base(ComponentState const& c, Tier tier) const noexcept {
-  Places const p = rollback::places(c.component, entry_copy_);
-  return tier == Tier::aligned ? p.per_token + p.per_token_spares : 0;
+// A page of a tier as a place of a component; `base` is the tier's first kept place there.
+inline Books::KeptPlace Books::place_in(std::int32_t tier, std::int32_t page, std::int32_t base) const noexcept {
+  std::int32_t const places = tiers_[static_cast<std::size_t>(tier)].places();
+  return {page / places, base + page % places};
 }
 
-// Calls f(kept source or -1, live source or -1, kept destination or -1, live destination or -1) for each plane copy
-// that must precede the chunk; no source at all is the empty state. Sources and destinations never meet.
+// Where a component keeps the state at p: in whichever tier, or in a pin; nowhere where it is empty there.
+inline Books::KeptPlace Books::kept_place(std::int32_t component, std::int32_t slot, Position p) const noexcept {
+  ComponentState const& c = components_[static_cast<std::size_t>(component)];
+  if (c.per_token_tier >= 0) {
+    std::int32_t const page = tiers_[static_cast<std::size_t>(c.per_token_tier)].page_of(slot, p);
+    if (page >= 0) return place_in(c.per_token_tier, page, 0);
+  }
+  if (c.aligned_tier >= 0) {
+    std::int32_t const page = tiers_[static_cast<std::size_t>(c.aligned_tier)].page_of(slot, p);
+    if (page >= 0) return place_in(c.aligned_tier, page, c.aligned_base);
+  }
+  if (c.component.empty_at > 0 && p % c.component.empty_at == 0) return {};
+  std::int32_t const page = pins() > 0 ? pins_.page_of(slot, p) : -1;
+  return page >= 0 ? KeptPlace{page / pins(), c.pin_base + page % pins()} : KeptPlace{};
+}
+
+// Whether every component has the state at p, or is empty there.
+inline bool Books::all_kept(std::int32_t slot, Position p) const noexcept {
+  for (std::int32_t c = 0; c < components(); ++c) {
+    Position const empty_at = component(c).empty_at;
+    if ((empty_at == 0 || p % empty_at != 0) && kept_place(c, slot, p).place < 0) return false;
+  }
+  return true;
+}
+
+// Calls f(kept source, live source or -1, kept destination, live destination or -1) for each plane copy that must
+// precede the chunk; no source at all is the empty state. Sources and destinations never meet.
 template <class F>
-void Books::for_each_restore(ComponentState const& c, OpenSlot const& open, ChunkSpan const& span, F f) const noexcept {
+void Books::for_each_restore(OpenBatch const& batch, std::int32_t component, OpenSlot const& open,
+                             ChunkSpan const& span, F f) const noexcept {
   if (!span.first) return;
+  ComponentState const& c = components_[static_cast<std::size_t>(component)];
   Position const begin = open.span.begin;
-  if (begin == 0) {
-    f(-1, -1, -1, open.live_to);
-    return;
+  KeptPlace const none;
+  KeptPlace const source = open.source[component];
+  bool const empty = begin == 0 || (open.span.armed && source.place < 0);
+  // Of a ring of rows nothing is readable at an empty position, so there is nothing to reset either, but at 0.
+  if (begin == 0 || source.place >= 0 || (empty && !c.component.states_inside_chunk)) {
+    f(source, -1, none, open.live_to);
+  } else if (!empty && open.live_to != open.live_from) {
+    f(none, open.live_from, none, open.live_to);
   }
-  std::int32_t kept_source = -1;
-  if (open.span.armed) {
-    if (c.per_token_tier >= 0) {
-      kept_source = tiers_[static_cast<std::size_t>(c.per_token_tier)].place_of(open.slot, begin);
-    }
-    if (kept_source < 0 && c.aligned_tier >= 0) {
-      std::int32_t const place = tiers_[static_cast<std::size_t>(c.aligned_tier)].place_of(open.slot, begin);
-      if (place >= 0) kept_source = kept_base(c, Tier::aligned) + place;
-    }
-    // Of a ring of rows nothing is readable at an empty position, so there is nothing to reset either.
-    if (kept_source >= 0 || !c.component.states_inside_chunk) f(kept_source, -1, -1, open.live_to);
-  } else if (open.live_to != open.live_from) {
-    f(-1, open.live_from, -1, open.live_to);
-  }
+  if (begin == 0) return;
+  // A plane overwritten in place gives its state at entry only before it is advanced.
+  std::int32_t const live_source = empty || source.place >= 0 ? -1 : open.live_from;
   if (!c.component.states_inside_chunk && c.per_token_tier >= 0) {
-    // A plane overwritten in place gives its state at entry only before it is advanced.
-    std::int32_t const place = tiers_[static_cast<std::size_t>(c.per_token_tier)].staged_place(open.slot, begin);
-    bool const empty = open.span.armed && kept_source < 0;
-    if (place >= 0) f(kept_source, empty || kept_source >= 0 ? -1 : open.live_from, place, -1);
+    std::int32_t const page = batch.page(static_cast<std::size_t>(c.per_token_tier), open, begin);
+    if (page >= 0) f(source, live_source, place_in(c.per_token_tier, page, 0), -1);
+  }
+  for_each_pin(batch, component, open, [&](Position p, KeptPlace place) {
+    if (p < begin) f(kept_place(component, open.slot, p), -1, place, -1);
+    if (p == begin && !c.component.states_inside_chunk) f(source, live_source, place, -1);
+  });
+}
+
+// Calls f(position, kept place) for each pin that the batch keeps a component's state for.
+template <class F>
+void Books::for_each_pin(OpenBatch const& batch, std::int32_t component, OpenSlot const& open, F f) const noexcept {
+  ComponentState const& c = components_[static_cast<std::size_t>(component)];
+  auto const index = static_cast<std::int32_t>(&batch - batches_.data());
+  for (detail::Pin const* pin = pins_.begin(open.slot); pin != pins_.end(open.slot); ++pin) {
+    if (pin->phase != detail::Pin::Phase::staged || pin->ticket != index) continue;
+    if (c.component.empty_at > 0 && pin->position % c.component.empty_at == 0) continue;
+    f(pin->position, KeptPlace{pin->page / pins(), c.pin_base + pin->page % pins()});
   }
 }
 
 // Calls f(position, kept place) for each state that is kept out of the chunk.
 template <class F>
-void Books::for_each_snapshot(ComponentState const& c, OpenSlot const& open, ChunkSpan const& span,
-                              F f) const noexcept {
+void Books::for_each_snapshot(OpenBatch const& batch, std::int32_t component, OpenSlot const& open,
+                              ChunkSpan const& span, F f) const noexcept {
+  ComponentState const& c = components_[static_cast<std::size_t>(component)];
+  bool const entry = span.first && c.component.states_inside_chunk;
   if (c.per_token_tier >= 0) {
-    detail::TierTable const& tier = tiers_[static_cast<std::size_t>(c.per_token_tier)];
-    bool const entry = span.first && c.component.states_inside_chunk;
     Position const first = std::max(entry ? span.begin : span.begin + 1, open.span.end - c.component.per_token);
     for (Position q = first; q <= span.end; ++q) {
-      std::int32_t const place = tier.staged_place(open.slot, q);
-      if (place >= 0) f(q, place);
+      std::int32_t const page = batch.page(static_cast<std::size_t>(c.per_token_tier), open, q);
+      if (page >= 0) f(q, place_in(c.per_token_tier, page, 0));
     }
   }
   if (c.aligned_tier >= 0) {
-    detail::TierTable const& tier = tiers_[static_cast<std::size_t>(c.aligned_tier)];
     for (Position q = boundary_above(span.begin, c.component.quantum); q <= span.end; q += c.component.quantum) {
-      std::int32_t const place = tier.staged_place(open.slot, q);
-      if (place >= 0) f(q, kept_base(c, Tier::aligned) + place);
+      std::int32_t const page = batch.page(static_cast<std::size_t>(c.aligned_tier), open, q);
+      if (page >= 0) f(q, place_in(c.aligned_tier, page, c.aligned_base));
     }
   }
+  for_each_pin(batch, component, open, [&](Position p, KeptPlace place) {
+    if (p <= span.end && (p > span.begin || (entry && p == span.begin))) f(p, place);
+  });
 }
 
-inline ComponentShape Books::count(ComponentState const& c, std::int32_t chunk) const noexcept {
+inline ComponentShape Books::count(OpenBatch const& batch, std::int32_t component, std::int32_t chunk) const noexcept {
   ComponentShape n;
-  std::int32_t const block = c.component.geometry.block;
-  for_each_span(chunk, [&](OpenSlot const& open, ChunkSpan const& span) {
-    for_each_restore(c, open, span, [&n](std::int32_t, std::int32_t, std::int32_t, std::int32_t) { ++n.restores; });
-    for_each_snapshot(c, open, span, [&n](Position, std::int32_t) { ++n.snapshots; });
+  std::int32_t const block = this->component(component).geometry.block;
+  for_each_span(batch, chunk, [&](OpenSlot const& open, ChunkSpan const& span) {
+    for_each_restore(batch, component, open, span,
+                     [&n](KeptPlace, std::int32_t, KeptPlace, std::int32_t) { ++n.restores; });
+    for_each_snapshot(batch, component, open, span, [&n](Position, KeptPlace) { ++n.snapshots; });
     if (block > 0) n.blocks += static_cast<std::int32_t>(span.end / block - span.begin / block);
   });
   return n;
 }
 
 inline Verdict Books::shape(Ticket const& ticket, std::int32_t chunk, Shape& out) const noexcept {
-  if (!is_open(ticket)) return Verdict::unknown_ticket;
-  if (chunk < 0 || chunk >= chunks_) return Verdict::unknown_chunk;
+  OpenBatch const* const batch = find(ticket);
+  if (batch == nullptr) return Verdict::unknown_ticket;
+  if (chunk < 0 || chunk >= batch->chunks) return Verdict::unknown_chunk;
   out = {};
-  out.rows = chunk_ends_[static_cast<std::size_t>(chunk)] - chunk_begin(chunk);
-  for_each_span(chunk, [&out](OpenSlot const&, ChunkSpan const&) { ++out.sequences; });
-  for (std::size_t c = 0; c < components_.size(); ++c) {
-    ComponentShape const n = count(components_[c], chunk);
+  out.rows = batch->chunk_ends[static_cast<std::size_t>(chunk)] - batch->chunk_begin(chunk);
+  for_each_span(*batch, chunk, [&out](OpenSlot const&, ChunkSpan const&) { ++out.sequences; });
+  for (std::int32_t c = 0; c < components(); ++c) {
+    ComponentShape const n = count(*batch, c, chunk);
     out.components[c] = {detail::power_of_two_at_least(n.restores), detail::power_of_two_at_least(n.snapshots),
                          detail::power_of_two_at_least(n.blocks)};
   }
@@ -132,9 +168,9 @@ inline Shape Books::worst_shape(std::int32_t rows, std::int32_t sequences) const
   std::int64_t const s = out.sequences;
   for (std::size_t i = 0; i < components_.size(); ++i) {
     Component const& c = components_[i].component;
-    Places const p = rollback::places(c, entry_copy_);
-    std::int64_t const restores = !c.states_inside_chunk && c.per_token > 0 ? 2 * s : s;
-    std::int64_t snapshots = 0;
+    Places const p = places(static_cast<std::int32_t>(i));
+    std::int64_t const restores = (!c.states_inside_chunk && c.per_token > 0 ? 2 * s : s) + s * p.pins;
+    std::int64_t snapshots = s * p.pins;
     if (c.per_token > 0) snapshots += std::min(n + s, s * (c.per_token + std::int64_t{1}));
     if (c.aligned > 0) snapshots += std::min(n / c.quantum + s, s * (p.aligned + p.aligned_spares));
     std::int64_t const blocks = c.geometry.block > 0 ? std::min(n / c.geometry.block + s, n) : 0;
@@ -163,15 +199,17 @@ inline Lengths Books::lengths(std::int32_t component, Shape const& shape) const 
 
 inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_t component, Shape const& shape,
                            RowMap const& map, Lists& lists) const noexcept {
-  if (!is_open(ticket)) return Verdict::unknown_ticket;
-  if (chunk < 0 || chunk >= chunks_) return Verdict::unknown_chunk;
+  OpenBatch const* const found = find(ticket);
+  if (found == nullptr) return Verdict::unknown_ticket;
+  OpenBatch const& batch = *found;
+  if (chunk < 0 || chunk >= batch.chunks) return Verdict::unknown_chunk;
   if (component < 0 || component >= components()) return Verdict::unknown_component;
   ComponentState const& c = components_[static_cast<std::size_t>(component)];
   RowGeometry const& geometry = c.component.geometry;
-  std::int32_t const begin = chunk_begin(chunk);
-  std::int32_t const rows = chunk_ends_[static_cast<std::size_t>(chunk)] - begin;
+  std::int32_t const begin = batch.chunk_begin(chunk);
+  std::int32_t const rows = batch.chunk_ends[static_cast<std::size_t>(chunk)] - begin;
   ComponentShape const& room = shape.components[component];
-  ComponentShape const used = count(c, chunk);
+  ComponentShape const used = count(batch, component, chunk);
   if (rows > shape.rows || used.restores > room.restores || used.snapshots > room.snapshots ||
       used.blocks > room.blocks) {
     return Verdict::shape_too_small;
@@ -184,35 +222,34 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
   auto const live_row = [&map](std::int64_t slot, std::int64_t place) {
     return map.live + slot * map.live_slot_stride + place * map.live_place_stride;
   };
-  auto const kept_row = [&map](std::int64_t slot, std::int64_t place) {
-    return map.kept + slot * map.kept_slot_stride + place * map.kept_place_stride;
+  auto const kept_row = [&map](KeptPlace kept) {
+    return map.kept + std::int64_t{kept.slot} * map.kept_slot_stride + std::int64_t{kept.place} * map.kept_place_stride;
   };
 
   lists.restores = lists.snapshots = lists.persists = lists.blocks = 0;
-  for_each_span(chunk, [&](OpenSlot const& open, ChunkSpan const& span) {
+  for_each_span(batch, chunk, [&](OpenSlot const& open, ChunkSpan const& span) {
     std::int64_t const live = live_row(open.slot, open.live_to);
     // Where the row of position p is read: among the chunk's own rows, in the ring before the chunk, or nowhere.
     auto const source_row = [&](Position p, std::int64_t ring_row) -> std::int64_t {
-      if (p >= span.begin) return std::int64_t{map.fresh} + row_of(open, p) - begin;
+      if (p >= span.begin) return std::int64_t{map.fresh} + batch.row_of(open, p) - begin;
       return p >= 0 ? live + ring_row : std::int64_t{map.empty};
     };
 
-    for_each_restore(
-        c, open, span,
-        [&](std::int32_t kept_source, std::int32_t live_source, std::int32_t kept_destination,
-            std::int32_t live_destination) {
-          std::int32_t const at = lists.restores++;
-          put(lists.restore_source, at,
-              kept_source >= 0   ? kept_row(open.slot, kept_source)
-              : live_source >= 0 ? live_row(open.slot, live_source)
-                                 : map.reset);
-          put(lists.restore_destination, at,
-              live_destination >= 0 ? live_row(open.slot, live_destination) : kept_row(open.slot, kept_destination));
-        });
+    for_each_restore(batch, component, open, span,
+                     [&](KeptPlace kept_source, std::int32_t live_source, KeptPlace kept_destination,
+                         std::int32_t live_destination) {
+                       std::int32_t const at = lists.restores++;
+                       put(lists.restore_source, at,
+                           kept_source.place >= 0 ? kept_row(kept_source)
+                           : live_source >= 0     ? live_row(open.slot, live_source)
+                                                  : map.reset);
+                       put(lists.restore_destination, at,
+                           live_destination >= 0 ? live_row(open.slot, live_destination) : kept_row(kept_destination));
+                     });
 
-    for_each_snapshot(c, open, span, [&](Position q, std::int32_t place) {
+    for_each_snapshot(batch, component, open, span, [&](Position q, KeptPlace place) {
       std::int64_t const at = std::int64_t{lists.snapshots++} * geometry.rows;
-      std::int64_t const kept = kept_row(open.slot, place);
+      std::int64_t const kept = kept_row(place);
       if (!c.component.states_inside_chunk) {
         for (std::int32_t row = 0; row < geometry.rows; ++row) {
           put(lists.snapshot_source, at + row, live + row);
@@ -248,12 +285,12 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
   });
 
   for (std::int32_t i = 0; c.component.states_inside_chunk && i < shape.rows; ++i) {
-    std::int32_t const e = i < rows ? entry_of_row_[static_cast<std::size_t>(begin + i)] : -1;
-    OpenSlot const* const open = e >= 0 ? &open_slots_[static_cast<std::size_t>(e)] : nullptr;
+    std::int32_t const e = i < rows ? batch.entry_of_row[static_cast<std::size_t>(begin + i)] : -1;
+    OpenSlot const* const open = e >= 0 ? &batch.slots[static_cast<std::size_t>(e)] : nullptr;
     bool const padding = open == nullptr || open->closed;
-    Position const p = padding ? 0 : position_of_row_[static_cast<std::size_t>(begin + i)];
+    Position const p = padding ? 0 : batch.position_of_row[static_cast<std::size_t>(begin + i)];
     Position const next = p + geometry.rows;  // the position that takes over the ring row
-    bool const kept = !padding && (next >= open->span.end || row_of(*open, next) >= begin + rows);
+    bool const kept = !padding && (next >= open->span.end || batch.row_of(*open, next) >= begin + rows);
     lists.persists += padding ? 0 : 1;
     put(lists.persist_source, i, kept ? i : map.sink >= 0 ? 0 : -1);
     put(lists.persist_destination, i,

@@ -29,6 +29,11 @@ inline void Books::check(BooksOptions const& o) {
     refuse_setup("Books: max_chunk_rows must be in [1, max_rows], or 0 for max_rows");
   }
   if (o.max_context < 0) refuse_setup("Books: max_context must be at least 1, or 0 for no limit");
+  if (o.steps_in_flight < 1 || o.steps_in_flight > 64) {
+    refuse_setup("Books: steps_in_flight is the batches that may be open at once; it must be in [1, 64]");
+  }
+  if (o.pins < 0 || o.pins > 4096) refuse_setup("Books: pins is the pins of a slot; it must be in [0, 4096]");
+  if (o.pins > INT32_MAX / o.slots) refuse_setup("Books: slots * pins must be below 2^31");
   if (o.components.size() > max_components) refuse_setup("Books: at most 8 components");
   if (o.windows.size() > max_windows) refuse_setup("Books: at most 4 windows");
   for (Component const& c : o.components) {
@@ -51,8 +56,9 @@ inline void Books::check(BooksOptions const& o) {
     if (c.quantum < 0) refuse_setup("Books: a component's quantum must not be negative");
     if (c.quantum > INT32_MAX) refuse_setup("Books: a component's quantum must be below 2^31");
     if (c.empty_at < 0) refuse_setup("Books: a component's empty_at must be at least 1, or 0 for never");
-    Places const p = rollback::places(c, o.entry_copy);
-    std::int64_t const states = std::int64_t{p.live} + p.per_token + p.per_token_spares + p.aligned + p.aligned_spares;
+    Places const p = rollback::places(c, o.entry_copy, o.steps_in_flight, o.pins);
+    std::int64_t const states =
+        std::int64_t{p.live} + p.per_token + p.per_token_spares + p.aligned + p.aligned_spares + p.pins;
     if (states > (max_state_rows - chunk_rows(o)) / o.slots / c.geometry.rows) {
       refuse_setup(
           "Books: slots * places * geometry.rows of a component, and the rows of a chunk, must be at most 2^30 "
@@ -94,14 +100,17 @@ inline Books::Books(BooksOptions const& options)
       entry_copy_(options.entry_copy),
       per_token_(least_per_token(options)),
       alignment_(1),
-      empty_lattice_(1) {
+      empty_lattice_(1),
+      pins_(options.slots, options.pins) {
   components_.reserve(options.components.size());
   tiers_.reserve(2 * options.components.size());
   guards_.reserve(options.windows.size());
   for (Component const& component : options.components) {
     ComponentState state;
     state.component = component;
-    Places const p = rollback::places(component, entry_copy_);
+    Places const p = rollback::places(component, entry_copy_, options.steps_in_flight, options.pins);
+    state.aligned_base = p.per_token + p.per_token_spares;
+    state.pin_base = state.aligned_base + p.aligned + p.aligned_spares;
     if (p.per_token > 0) state.per_token_tier = tier_of(1, p.per_token, p.per_token_spares);
     if (p.aligned > 0) state.aligned_tier = tier_of(component.quantum, p.aligned, p.aligned_spares);
     components_.push_back(state);
@@ -113,37 +122,38 @@ inline Books::Books(BooksOptions const& options)
     guards_.emplace_back(slots_, window, max_chunk_rows_, std::min(per_token_, max_rows_));
   }
   slot_states_.resize(static_cast<std::size_t>(slots_));
-  open_slots_.resize(static_cast<std::size_t>(std::min(slots_, max_rows_)));
-  chunk_ends_.resize(static_cast<std::size_t>(max_chunks_));
-  entry_of_row_.resize(static_cast<std::size_t>(max_rows_));
-  position_of_row_.resize(static_cast<std::size_t>(max_rows_));
-  rows_by_slot_.resize(static_cast<std::size_t>(max_rows_));
+  batches_.reserve(static_cast<std::size_t>(options.steps_in_flight));
+  for (std::int32_t i = 0; i < options.steps_in_flight; ++i) {
+    OpenBatch& batch = batches_.emplace_back(slots_, max_rows_, max_chunks_, tiers_.size());
+    for (std::size_t t = 0; t < tiers_.size(); ++t) batch.page_shift[t] = tiers_[t].per_token() ? 0 : 1;
+  }
+  by_age_.resize(batches_.size());
 }
 
 inline std::size_t Books::bytes(BooksOptions const& o) {
   check(o);
   auto const slots = static_cast<std::size_t>(o.slots);
-  auto const rows = static_cast<std::size_t>(o.max_rows);
-  std::size_t total = sizeof(Books) + slots * sizeof(SlotState) + std::min(slots, rows) * sizeof(OpenSlot) +
-                      static_cast<std::size_t>(o.max_chunks) * sizeof(std::int32_t) +
-                      rows * (2 * sizeof(std::int32_t) + sizeof(Position)) +
+  std::size_t total = sizeof(Books) + slots * sizeof(SlotState) + detail::PinTable::bytes(o.slots, o.pins) +
                       o.components.size() * (sizeof(ComponentState) + 2 * sizeof(detail::TierTable)) +
                       o.windows.size() * (sizeof(WindowGuard) + slots * sizeof(Position));
+  std::size_t tiers = 0;
   auto const first_with = [&](std::size_t end, auto same) {
     auto const begin = o.components.begin();
     return std::none_of(begin, begin + static_cast<std::ptrdiff_t>(end), same);
   };
   for (std::size_t i = 0; i < o.components.size(); ++i) {
-    Places const p = rollback::places(o.components[i], o.entry_copy);
+    Places const p = rollback::places(o.components[i], o.entry_copy, o.steps_in_flight, o.pins);
     bool const new_per_token = first_with(i, [&](Component const& c) { return c.per_token == p.per_token; });
     bool const new_aligned = first_with(i, [&](Component const& c) {
       return c.aligned == p.aligned && c.quantum == o.components[i].quantum &&
-             rollback::places(c, o.entry_copy).aligned_spares == p.aligned_spares;
+             rollback::places(c, o.entry_copy, o.steps_in_flight, o.pins).aligned_spares == p.aligned_spares;
     });
     if (new_per_token) total += detail::TierTable::bytes(o.slots, p.per_token, p.per_token_spares);
     if (new_aligned) total += detail::TierTable::bytes(o.slots, p.aligned, p.aligned_spares);
+    tiers += (new_per_token && p.per_token > 0 ? 1u : 0u) + (new_aligned && p.aligned > 0 ? 1u : 0u);
   }
-  return total;
+  return total + static_cast<std::size_t>(o.steps_in_flight) *
+                     (sizeof(std::int32_t) + OpenBatch::bytes(o.slots, o.max_rows, o.max_chunks, tiers));
 }
 
 inline Component const& Books::component(std::int32_t index) const noexcept {
@@ -151,7 +161,7 @@ inline Component const& Books::component(std::int32_t index) const noexcept {
 }
 
 inline Places Books::places(std::int32_t component) const noexcept {
-  return rollback::places(this->component(component), entry_copy_);
+  return rollback::places(this->component(component), entry_copy_, steps_in_flight(), pins());
 }
 
 inline char const* Books::name(std::int32_t index) const noexcept {
