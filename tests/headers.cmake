@@ -8,6 +8,8 @@ rollback_test(whole_plane whole_plane_test.cpp)
 rollback_test(feed feed_test.cpp)
 rollback_test(ring ring_test.cpp)
 rollback_test(ring_churn ring_churn_test.cpp)
+rollback_test(conformance conformance_test.cpp)  # a naive memory whose defects must be caught
+rollback_test(conformance_ring conformance_ring_test.cpp)
 rollback_test(dsv4_memory dsv4_memory_test.cpp)
 rollback_test(dsv4_budget dsv4_budget_test.cpp)
 
