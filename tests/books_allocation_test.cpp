@@ -66,6 +66,12 @@ BooksOptions options(std::vector<Component> components, std::vector<rollback::Wi
   return o;
 }
 
+BooksOptions in_flight(BooksOptions o) {
+  o.steps_in_flight = 3;
+  o.pins = 4;
+  return o;
+}
+
 /// Sets of components with tiers that are shared, that differ in one number only, or that are off; and windows.
 std::vector<BooksOptions> option_sets() {
   return {options({}),
@@ -73,6 +79,7 @@ std::vector<BooksOptions> option_sets() {
           options({with(fold(), 5)}),
           options({with(fold(), 0, 8, 4)}),
           options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4)}),
+          in_flight(options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4), with(ring8(), 4, 8, 4)}, {{"raw", 8, 64}})),
           options({with(ring8(), 5, 8, 4), with(ring8(), 4, 8, 4), with(ring8(), 5, 4, 4), with(ring8(), 5, 8, 3)}),
           options({with(ring8(), 1, 4, 4), with(ring8(), 1, 8, 4), with(ring8(), 1, 8, 4)}),
           options({with(ring8(), 9, 4, 2), with(ring8(), 2, 4, 2), with(ring8(), 9, 4, 2), with(ring8(), 2, 4, 2)}),
@@ -116,6 +123,8 @@ TEST_CASE("more slots, rows, chunks and depth take more bytes") {
   REQUIRE(grows([](BooksOptions& m) { ++m.max_chunks; }));
   REQUIRE(grows([](BooksOptions& m) { ++m.components[0].per_token; }));
   REQUIRE(grows([](BooksOptions& m) { ++m.components[0].aligned; }));
+  REQUIRE(grows([](BooksOptions& m) { ++m.steps_in_flight; }));
+  REQUIRE(grows([](BooksOptions& m) { ++m.pins; }));
   REQUIRE(grows([](BooksOptions& m) { m.windows.push_back(m.windows[0]); }));
 }
 
@@ -128,7 +137,8 @@ TEST_CASE("nothing that books or a feed do after they were made allocates") {
     std::vector<std::int32_t> rows(12 * 16384);
     std::vector<std::int64_t> positions(3 * 16384);
     std::array<Landing, 512> landings;
-    std::array<int, 40> answers{};
+    std::array<Position, 2> wanted{};
+    std::array<int, 48> answers{};
     std::int64_t sum = 0;  // of what is only asked, so that it is asked
     auto const tally = [&answers](Verdict verdict) {
       ++answers[static_cast<std::size_t>(verdict)];
@@ -184,16 +194,24 @@ TEST_CASE("nothing that books or a feed do after they were made allocates") {
         Unverified const none{a, 0};
         Ticket ticket;
         tally(books.begin(Batch{slots.data(), at.data(), 2, ends.data(), 2, &none, 1}, ticket));
-        tally(books.begin(Batch{slots.data(), at.data(), 2, ends.data(), 2, &none, 1}, ticket));
+        for (std::int32_t more = 0; more < books.steps_in_flight(); ++more) {  // the last one is refused
+          std::array<Position, 2> const next{books.head(a), books.head(b)};
+          Ticket younger;
+          tally(books.begin(Batch{slots.data(), next.data(), 2, ends.data(), 2, nullptr, 0}, younger));
+        }
         plan(ticket, 1);
         tally(books.settle(ticket, 0));
         tally(books.commit(ticket, a, at[0] + 1));
         tally(books.commit(ticket, b, at[1] + 1));
         if (round % 5 == 0) tally(books.clear(b));
+        tally(books.pin(a, books.head(a) + 2));
+        tally(books.unpin(b, books.tip(b)));
+        sum += books.lost(a, at.data(), 2, wanted.data()) + books.nearest_over(at.data(), 2, landings[0]).index;
         tally(books.fail(ticket, 1, BadChunk::may_have_run, outcomes));
         sum += outcomes.count + feed.outcome().tip + books.next_cut(a, at[0], at[0] + 9);
         ask(a);
         ask(b);
+        tally(books.fork(a, books.nearest(a, books.tip(a) - 1).position, b));
       }
     });
     CAPTURE(o.components.size(), sum);

@@ -59,12 +59,12 @@ inline Seen everything(Books const& books, Ticket const& ticket) {
     Slot const slot = books.slot(s);
     Position const tip = books.tip(slot);
     note(slot.generation, tip, books.head(slot), books.is_armed(slot), books.live_place(slot), books.reach(slot));
-    std::array<Landing, 64> landings;
-    std::int32_t const count = books.landings(slot, landings.data(), 64);
-    for (std::int32_t i = 0; i < count; ++i) note_landing(landings[static_cast<std::size_t>(i)]);
+    std::vector<Landing> landings(static_cast<std::size_t>(books.landings(slot, nullptr, 0)));
+    static_cast<void>(books.landings(slot, landings.data(), static_cast<std::int32_t>(landings.size())));
+    for (Landing const& landing : landings) note_landing(landing);
     for (Position p = -2; p <= tip + 3; ++p) {
       note_landing(books.nearest(slot, p));
-      note(books.can_land(slot, p), books.next_cut(slot, std::max(p, Position{0}), tip + 9));
+      note(books.can_land(slot, p), books.next_cut(slot, std::max(p, Position{0}), tip + 9), books.is_pinned(slot, p));
     }
   }
   Shape shape;

@@ -401,3 +401,33 @@ TEST_CASE("a worst shape has no more sequences than rows and nothing where there
     REQUIRE(books.worst_shape(5, n).components[0].restores == 0);
   }
 }
+
+TEST_CASE("a plane overwritten in place is copied twice before a chunk where a state a token is kept") {
+  BooksOptions o;
+  o.slots = 4;
+  o.max_rows = 8;
+  o.components = {with(fold(), 3), with(fold(), 0, 4, 2), with(ring8(), 3)};
+  for (std::int32_t pins : {0, 2}) {  // and once for each pin
+    o.pins = pins;
+    Books const books(o);
+    Shape const worst = books.worst_shape(8, 4);
+    CHECK(worst.components[0].restores == (pins == 0 ? 8 : 16));
+    CHECK(worst.components[1].restores == (pins == 0 ? 4 : 16));
+    CHECK(worst.components[2].restores == (pins == 0 ? 4 : 16));
+  }
+}
+
+TEST_CASE("impossible numbers of batches in flight and of pins are refused") {
+  BooksOptions o;
+  o.components = {with(fold(), 3)};
+  for (std::int32_t steps : {-1, 0, 65, INT32_MAX}) {
+    BooksOptions bad = o;
+    bad.steps_in_flight = steps;
+    CHECK(refusal([&] { Books books(bad); }).find("steps_in_flight") != std::string::npos);
+  }
+  for (std::int32_t pins : {-1, 4097, INT32_MAX}) {
+    BooksOptions bad = o;
+    bad.pins = pins;
+    CHECK(refusal([&] { Books books(bad); }).find("pins") != std::string::npos);
+  }
+}

@@ -117,13 +117,20 @@ Seen everything(Books const& books, Ticket const& ticket) {
                                std::int64_t{books.live_place(slot)}, books.reach(slot)}) {
       seen.push_back(value);
     }
-    std::array<Landing, 64> landings;
-    std::int32_t const count = books.landings(slot, landings.data(), static_cast<std::int32_t>(landings.size()));
-    for (std::int32_t i = 0; i < count; ++i) note(seen, landings[static_cast<std::size_t>(i)]);
+    std::vector<Landing> landings(static_cast<std::size_t>(books.landings(slot, nullptr, 0)));
+    static_cast<void>(books.landings(slot, landings.data(), static_cast<std::int32_t>(landings.size())));
+    for (Landing const& landing : landings) note(seen, landing);
     for (Position p = -1; p <= tip + 1; ++p) {
       note(seen, books.nearest(slot, p));
       seen.push_back(static_cast<std::int64_t>(books.can_land(slot, p)));
       seen.push_back(books.next_cut(slot, p, tip + 9));
+      seen.push_back(books.is_pinned(slot, p));
+      Position lost = 0;
+      seen.push_back(books.lost(slot, &p, 1, &lost) + lost);
+      Landing over;
+      std::vector<Position> const wanted(static_cast<std::size_t>(books.slots()), p);
+      seen.push_back(books.nearest_over(wanted.data(), books.slots(), over).index);
+      note(seen, over);
     }
   }
   Shape shape;

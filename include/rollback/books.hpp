@@ -123,28 +123,33 @@ class Books {
 
   // ---- landings placed by the engine, and shared ones ---------------------------------------------------------------
 
-  /// Keeps a landing at position `p`, whatever the tiers do, until `unpin`, or until the slot goes back below it. Where
-  /// the state at `p` was passed already, it must be kept (`can_land`): it is copied out of its place. Otherwise it is
-  /// kept by the batch that crosses `p`. Either way the next batch that can does the work, as entries of its plans, and
-  /// the pin is listed once that batch is committed; until then it is wanted. A landing on a pin needs its window rows
-  /// like any other. At 0 and at a pin: accepted, nothing changes. O(pins).
+  /// Keeps a landing at position `p`, whatever the tiers do, until `unpin`, or until the slot goes back below it. A
+  /// position that was passed already must be a landing now: its state is copied out of its place. Any other is kept by
+  /// the batch that starts at it or crosses it. Either way the slot's next batch that can does the work, as entries of
+  /// its plans, and the pin is a landing once that batch is committed; until then it is wanted. A landing on a pin
+  /// needs its window rows like any other. At 0, or twice: accepted, nothing changes. With a batch of the slot open
+  /// only beyond its head (`in_flight`). O(pins).
   [[nodiscard]] Verdict pin(Slot slot, Position p) noexcept;
-  /// Gives a pin up. An armed restore that reads it still finds it.
+  /// Gives a pin up. An armed restore that reads it still finds it. O(pins).
   [[nodiscard]] Verdict unpin(Slot slot, Position p) noexcept;
-  /// Whether the engine asked for a pin at `p`, and whether it is kept yet.
+  /// Whether a pin at `p` is kept, that is no longer only wanted. O(pins).
   [[nodiscard]] bool is_pinned(Slot slot, Position p) const noexcept;
 
   /// Empties slot `to`, which gets a new generation, and lets it go on from the landing `p` of slot `from`: its tip is
-  /// `p`, a restore is armed, and it has all landings of `from` at or below `p`. Kept states are shared, not copied:
-  /// who writes first takes a place of its own. What has no history, compressed caches and window rows, is the engine's
-  /// to share or to copy. The state at an unarmed tip is only live: pin it first (`live_only`). O(depth).
+  /// `p`, a restore is armed (unless at 0), and it has all landings of `from` at or below `p`. Kept states are shared,
+  /// not copied: who writes first takes a place of its own. What has no history, compressed caches and window rows, is
+  /// the engine's to share or to copy. The state at an unarmed tip may be live only (`live_only`): pin it first.
+  /// O(depth + pins).
   [[nodiscard]] Verdict fork(Slot from, Position p, Slot& to) noexcept;
-  /// The newest landing at or below `wanted[i]` of every slot i in turn, and the slot whose landing needs the fewest
-  /// tokens replayed. @param wanted  [count] of slots 0 .. count-1; negative: leave the slot out
-  /// @return the slot; none where no slot has a landing above 0. O(count).
+  /// Asks many slots at once for a landing to serve one prompt from: the highest one leaves the fewest tokens to feed.
+  /// @param wanted   [count] for slots 0 .. count-1: how far the prompt agrees with the slot; negative: leave it out
+  /// @param landing  the highest of the slots' `nearest` landings
+  /// @return its slot; no slot where none has a landing above 0. O(count).
   [[nodiscard]] Slot nearest_over(Position const* wanted, std::int32_t count, Landing& landing) const noexcept;
-  /// Which of the positions that the engine took for landings are none any more, and will not be again when open
-  /// batches have ended well. @param positions  [count] @param lost  [count] where those that are lost go
+  /// Which of the positions that the engine took for landings are none any more, nor will be if all open batches are
+  /// accepted: what the engine keeps beside them can go. All of them for an unknown or stale slot.
+  /// @param positions  [count]
+  /// @param lost       [count] where those that are lost go
   /// @return how many are lost. O(count).
   [[nodiscard]] std::int32_t lost(Slot slot, Position const* positions, std::int32_t count,
                                   Position* lost) const noexcept;
@@ -170,7 +175,7 @@ class Books {
   [[nodiscard]] Verdict plan(Ticket const& ticket, std::int32_t chunk, std::int32_t component, Shape const& shape,
                              RowMap const& map, Lists& lists) const noexcept;
 
-  /// Chunk `chunk` is known to have run on every device. Chunks settle in order.
+  /// Chunk `chunk` is known to have run on every device. Chunks settle in order, those of older batches first.
   [[nodiscard]] Verdict settle(Ticket const& ticket, std::int32_t chunk) noexcept;
   /// The slot's rows are accepted up to `accepted`, its new tip: from its first unverified row's position to its end.
   /// Below the end a restore is armed, unless at 0, and younger open batches lose the slot: its rows in them are

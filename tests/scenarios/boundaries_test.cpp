@@ -41,25 +41,30 @@ TEST_CASE("BR-18 targets around the tip") {
 
 TEST_CASE("BR-21 a boundary that only unverified rows cross is listed as far as they are accepted") {
   on_every_engine({8, 128, 2}, 1, [](Engine const& empty) {
-    for (std::int32_t tip : {122, 126, 127, 128}) {
-      Engine engine = empty;
-      engine.feed(0, tip, whole);
-      for (std::int32_t width : {1, 4, 8}) {
-        for (std::int32_t accepted = 0; accepted <= width; ++accepted) {
-          CAPTURE(tip, width, accepted);
-          Engine copy = engine;
-          copy.feed(0, width, whole, width, accepted);
-          REQUIRE(copy.check(0) == "");
-          if (copy.tip(0) < 128) {
-            REQUIRE(copy.books.can_land(copy.slot(0), 128) == Verdict::ahead_of_tip);
-            copy.feed(0, static_cast<std::int32_t>(129 - copy.tip(0)), whole);  // other tokens than those rejected
+    for (std::int32_t boundary : {128, 384}) {  // 384 is kept where 128 is: a rejected verify must not cost that one
+      for (std::int32_t before : {6, 2, 1, 0}) {
+        std::int32_t const tip = boundary - before;
+        Engine engine = empty;
+        engine.feed(0, tip, whole);
+        for (std::int32_t width : {1, 4, 8}) {
+          for (std::int32_t accepted = 0; accepted <= width; ++accepted) {
+            CAPTURE(tip, width, accepted);
+            Engine copy = engine;
+            copy.feed(0, width, whole, width, accepted);
+            REQUIRE(copy.check(0) == "");
+            if (copy.tip(0) < boundary) {
+              REQUIRE(copy.books.can_land(copy.slot(0), boundary) == Verdict::ahead_of_tip);
+              if (boundary == 384) REQUIRE(copy.books.can_land(copy.slot(0), 128) == Verdict::accepted);
+              // Other tokens than those rejected.
+              copy.feed(0, static_cast<std::int32_t>(boundary + 1 - copy.tip(0)), whole);
+            }
+            // Beyond the reach of the per-token tier it is the boundary's own place that serves.
+            copy.feed(0, 20, whole);
+            Landing const landing = copy.books.nearest(copy.slot(0), boundary + 2);
+            REQUIRE(landing.position == boundary);
+            REQUIRE(landing.tier == Tier::aligned);
+            REQUIRE(differs_after_roll_back(copy, 0, boundary) == "");
           }
-          // Beyond the reach of the per-token tier it is the boundary's own place that serves.
-          copy.feed(0, 20, whole);
-          Landing const landing = copy.books.nearest(copy.slot(0), 130);
-          REQUIRE(landing.position == 128);
-          REQUIRE(landing.tier == Tier::aligned);
-          REQUIRE(differs_after_roll_back(copy, 0, 128) == "");
         }
       }
     }

@@ -92,12 +92,18 @@ TEST_CASE("BR-59 plans in the same memory are of the sequence that they were ask
 TEST_CASE("BR-64 the next user of a slot finds nothing of the last one") {
   on_every_engine({0, 128, 4}, 1, [](Engine const& empty) {
     for (std::int32_t before : {301, 128, 600}) {
-      for (bool armed : {false, true}) {
-        CAPTURE(before, armed);
+      for (int variant = 0; variant < 4; ++variant) {
+        bool const armed = (variant & 1) != 0;
+        bool const open = (variant & 2) != 0;
+        CAPTURE(before, armed, open);
         Engine engine = empty;
         engine.feed(0, before, whole);
         if (armed) REQUIRE(engine.roll_back(0, 128) == Verdict::accepted);
         Slot const old = engine.slot(0);
+        if (open) {  // the last user's batch is at work, across boundaries that the next one will cross
+          REQUIRE(engine.begin(std::vector<std::int32_t>(200, 0), whole) == Verdict::accepted);
+          for (std::int32_t k = 0; k < engine.chunks(); ++k) engine.run(k);
+        }
         engine.clear(0);
         REQUIRE(listed(engine, 0).empty());
         REQUIRE(differs_from_fresh_run(engine, 0) == "");

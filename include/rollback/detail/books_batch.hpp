@@ -11,16 +11,18 @@ inline namespace v0_1 {
 inline Position Books::next_cut(Slot slot, Position from, Position end) const noexcept {
   if (known(slot) != Verdict::accepted || from < 0 || from >= end) return end;
   Position cut = end;
+  bool in_place = false;
   for (ComponentState const& c : components_) {
     if (c.component.states_inside_chunk) continue;
+    in_place = true;
     if (c.aligned_tier >= 0) {
       Position const to_boundary = c.component.quantum - from % c.component.quantum;
       if (to_boundary < end - from) cut = std::min(cut, from + to_boundary);
     }
     if (c.per_token_tier >= 0) cut = std::min(cut, std::max(from + 1, end - c.component.per_token));
-    for (detail::Pin const* pin = pins_.begin(slot.index); pin != pins_.end(slot.index); ++pin) {
-      if (pin->phase == detail::Pin::Phase::wanted && pin->position > from) cut = std::min(cut, pin->position);
-    }
+  }
+  for (detail::Pin const* pin = pins_.begin(slot.index); in_place && pin != pins_.end(slot.index); ++pin) {
+    if (pin->phase == detail::Pin::Phase::wanted && pin->position > from) cut = std::min(cut, pin->position);
   }
   return cut;
 }
@@ -119,8 +121,9 @@ inline Verdict Books::check_unverified(Batch const& batch, OpenBatch& open_batch
     for (std::int32_t i = 0; i < open_count_; ++i) {
       OpenSlot const* const older =
           batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])].find(open.slot);
-      if (older != nullptr && older->unverified > 0)
+      if (older != nullptr && older->unverified > 0) {
         open.span.certain = std::min(open.span.certain, older->span.verified);
+      }
     }
     if (open.span.end - open.span.certain > per_token_) return Verdict::too_many_unverified;
     open.unverified = std::max(open.unverified, 0);
@@ -366,7 +369,8 @@ inline Outcome Books::fail_slot(std::int32_t slot, std::int32_t first_bad, OpenB
   bool started = false;   // whether the slot's oldest batch was seen
   Position good_end = 0;  // rows below it ran, those up to torn_end may have, the others did not
   Position torn_end = 0;
-  OpenSlot first{};  // the slot's rows in its oldest batch
+  Position verified = 0;  // rows from here on may have been rejected
+  OpenSlot first{};       // the slot's rows in its oldest batch
   for (std::int32_t i = 0; i < open_count_; ++i) {
     OpenBatch const& batch = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
     OpenSlot const* const open = batch.find(slot);
@@ -381,11 +385,13 @@ inline Outcome Books::fail_slot(std::int32_t slot, std::int32_t first_bad, OpenB
       first = *open;
       good_end = good;
       torn_end = torn;
+      verified = open->span.verified;
       started = true;
-    } else if (torn > open->span.begin) {
-      torn_end = torn;
-      if (good_end == open->span.begin) good_end = good;
+      continue;
     }
+    if (verified == open->span.begin) verified = open->span.verified;
+    if (torn > open->span.begin) torn_end = torn;
+    if (good_end == open->span.begin) good_end = good;
   }
   Position const entry = first.span.begin;
   bool const all_known = torn_end == good_end;
@@ -399,10 +405,11 @@ inline Outcome Books::fail_slot(std::int32_t slot, std::int32_t first_bad, OpenB
   }
   // The empty state needs no copy to be kept.
   bool const entry_copied = entry_window && (first.live_to != first.live_from || (entry_copy_ && entry == 0));
-  bool const entry_armed = entry_window && first.span.armed;
+  // A younger batch may have been given the place of the restore's source, once the restore was known to have run.
+  bool const entry_armed = entry_window && first.span.armed && all_kept(slot, entry);
   // A slot that goes back to its entry lists nothing above it, or what it lists would push older states out, and a
   // spare might take the place of an armed restore's source.
-  Position const limit = entry_copied || entry_armed ? entry : std::min(good_end, first.span.verified);
+  Position const limit = entry_copied || entry_armed ? entry : std::min(good_end, verified);
 
   std::int32_t live_to = first.live_to;  // of the youngest batch that ran, if all that ran is known
   for (std::int32_t i = 0; i < open_count_;) {
@@ -425,9 +432,9 @@ inline Outcome Books::fail_slot(std::int32_t slot, std::int32_t first_bad, OpenB
   s.live_place = first.live_from;
   if (!touched || entry_copied) {
     // the plane at entry was never written: nothing to do but to forget the copy
-  } else if (entry_armed && all_kept(slot, entry)) {
+  } else if (entry_armed) {
     s.live = -1;  // the restore's source is still there, and so is the restore
-  } else if (all_known && good_end <= first.span.verified && !entry_armed) {
+  } else if (all_known && good_end <= verified) {
     tip = good_end;
     s.live = good_end;
     s.live_place = live_to;

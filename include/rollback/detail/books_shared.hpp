@@ -15,6 +15,7 @@ inline Verdict Books::pin(Slot slot, Position p) noexcept {
   SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
   detail::Pin* const old = pins_.find(slot.index, p);
   if (p == 0 || (old != nullptr && old->phase != detail::Pin::Phase::leaving)) return Verdict::accepted;
+  if (max_context_ > 0 && p > max_context_) return Verdict::beyond_context;
   if (s.open > 0 && p <= s.head) return Verdict::in_flight;
   if (p < s.tip) {
     Verdict const kept = can_land(slot, p);
