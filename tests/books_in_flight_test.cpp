@@ -383,8 +383,10 @@ std::vector<Position> listed(Books const& books, Slot slot) {
 TEST_CASE("batches in flight keep what the same batches keep one after another") {
   std::mt19937 random(3);
   auto const pick = [&random](std::uint32_t n) { return static_cast<std::int32_t>(random() % n); };
-  for (int round = 0; round < 300; ++round) {
-    BooksOptions o = options(2 + pick(8), 2 + pick(8), 1 + pick(4), false);
+  for (int round = 0; round < 2000; ++round) {
+    std::int32_t const per_token = 2 + pick(8);
+    std::int32_t const quantum = 2 + pick(8);
+    BooksOptions o = options(per_token, quantum, 1 + pick(4), false);
     o.components = {o.components[1]};
     Books serial(o);
     Books together(o);

@@ -110,7 +110,7 @@ class TierTable {
         // An older open batch may have gone to a spare for the same entry: its state would be evicted in any case.
         Spare* const last = spares_of(slot) + spares_;
         Spare* spare = std::find_if(spares_of(slot), last, [&](Spare const& x) {
-          return x.staged == q - depth_ * quantum_ && pages_.written(x.page) && !unverified_boundary;
+          return !unverified_boundary && pages_.written(x.page) && (q - x.staged) % (depth_ * quantum_) == 0;
         });
         if (spare == last) {
           spare = std::find_if(spares_of(slot), last, [this](Spare const& x) { return !pages_.written(x.page); });
