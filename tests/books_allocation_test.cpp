@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -72,20 +73,51 @@ BooksOptions in_flight(BooksOptions o) {
   return o;
 }
 
+BooksOptions paged(BooksOptions o) {
+  o.pages = 9;
+  return o;
+}
+
+BooksOptions with_rows(BooksOptions o) {
+  o.pin_windows = true;
+  return o;
+}
+
 /// Sets of components with tiers that are shared, that differ in one number only, or that are off; and windows.
 std::vector<BooksOptions> option_sets() {
-  return {options({}),
-          options({fold()}),
-          options({with(fold(), 5)}),
-          options({with(fold(), 0, 8, 4)}),
-          options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4)}),
-          in_flight(options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4), with(ring8(), 4, 8, 4)}, {{"raw", 8, 64}})),
-          options({with(ring8(), 5, 8, 4), with(ring8(), 4, 8, 4), with(ring8(), 5, 4, 4), with(ring8(), 5, 8, 3)}),
-          options({with(ring8(), 1, 4, 4), with(ring8(), 1, 8, 4), with(ring8(), 1, 8, 4)}),
-          options({with(ring8(), 9, 4, 2), with(ring8(), 2, 4, 2), with(ring8(), 9, 4, 2), with(ring8(), 2, 4, 2)}),
-          options({with(ring128(), 3, 0, 0, 128)}, {{"raw", 8, 64}, {"second", 4, 64}}),
-          options(std::vector<Component>(8, with(fold(), 2, 4, 3)), std::vector<rollback::Window>(4, {"raw", 8, 64}))};
+  return {
+      options({}),
+      options({fold()}),
+      options({with(fold(), 5)}),
+      options({with(fold(), 0, 8, 4)}),
+      options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4)}),
+      in_flight(options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4), with(ring8(), 4, 8, 4)}, {{"raw", 8, 64}})),
+      with_rows(in_flight(options({with(ring8(), 5, 8, 4)}, {{"raw", 8, 64}, {"second", 4, 64}}))),
+      options({with(ring8(), 5, 8, 4), with(ring8(), 4, 8, 4), with(ring8(), 5, 4, 4), with(ring8(), 5, 8, 3)}),
+      options({with(ring8(), 1, 4, 4), with(ring8(), 1, 8, 4), with(ring8(), 1, 8, 4)}),
+      paged(options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4), with(ring8(), 9, 8, 4), with(fold(), 5, 4, 4)})),
+      paged(in_flight(options({with(fold(), 5, 8, 4), with(ring8(), 5), with(ring8(), 5, 8, 3)}))),
+      with_rows(paged(in_flight(options({with(fold(), 5, 8, 4), with(ring8(), 5, 8, 4)}, {{"raw", 8, 64}})))),
+      options({with(ring8(), 9, 4, 2), with(ring8(), 2, 4, 2), with(ring8(), 9, 4, 2), with(ring8(), 2, 4, 2)}),
+      options({with(ring128(), 3, 0, 0, 128)}, {{"raw", 8, 64}, {"second", 4, 64}}),
+      options(std::vector<Component>(8, with(fold(), 2, 4, 3)), std::vector<rollback::Window>(4, {"raw", 8, 64}))};
 }
+
+// What runs while tokens are made does not throw.
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::nearest), Books const&, Slot, Position>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::can_land), Books const&, Slot, Position>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::roll_back), Books&, Slot, Position>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::begin), Books&, Batch const&, Ticket&, std::int32_t*>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::shape), Books const&, Ticket const&, std::int32_t, Shape&>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::plan), Books const&, Ticket const&, std::int32_t,
+                                          std::int32_t, Shape const&, RowMap const&, Lists&>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::plan_window), Books const&, Ticket const&, std::int32_t,
+                                          std::int32_t, Shape const&, RowMap const&, Lists&>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::settle), Books&, Ticket const&, std::int32_t>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::commit), Books&, Ticket const&, Slot, Position>);
+static_assert(std::is_nothrow_invocable_v<decltype(&Books::observe), Books&, Ticket const&, Slot, Position>);
+static_assert(
+    std::is_nothrow_invocable_v<decltype(&Books::fail), Books&, Ticket const&, std::int32_t, BadChunk, Outcomes&>);
 
 }  // namespace
 
@@ -125,6 +157,9 @@ TEST_CASE("more slots, rows, chunks and depth take more bytes") {
   REQUIRE(grows([](BooksOptions& m) { ++m.components[0].aligned; }));
   REQUIRE(grows([](BooksOptions& m) { ++m.steps_in_flight; }));
   REQUIRE(grows([](BooksOptions& m) { ++m.pins; }));
+  BooksOptions const with_pages = paged(o);
+  REQUIRE(Books::bytes(with_pages) < Books::bytes(o));  // fewer than slots * places
+  REQUIRE(grows([](BooksOptions& m) { m.pages = 100; }));
   REQUIRE(grows([](BooksOptions& m) { m.windows.push_back(m.windows[0]); }));
 }
 
@@ -161,20 +196,43 @@ TEST_CASE("nothing that books or a feed do after they were made allocates") {
         lists.block_position = positions.data() + 16384;
         lists.visible = positions.data() + 2 * 16384;
         sum += books.lengths(c, shape).rows;
-        RowMap const map = RowMap::packed(books.component(c).geometry, books.places(c), books.slots(), 4096);
+        RowMap const map =
+            RowMap::packed(books.component(c).geometry, books.places(c), books.slots(), 4096, books.pages(c));
         tally(books.plan(ticket, chunk, c, shape, map, lists));
+      }
+      for (std::int32_t w = 0; w < books.windows(); ++w) {
+        Lists lists;
+        lists.restore_source = rows.data();
+        lists.restore_destination = rows.data() + 16384;
+        lists.snapshot_source = rows.data() + 2 * 16384;
+        lists.snapshot_destination = rows.data() + 3 * 16384;
+        RowMap const map = RowMap::packed_window(books.window(w), books.slots(), books.pins());
+        sum += books.window_lengths(w, shape).restores;
+        tally(books.plan_window(ticket, chunk, w, shape, map, lists));
+      }
+    };
+    auto const trade = [&](std::int32_t round) {
+      for (std::int32_t c = 0; c < books.components(); ++c) {
+        if (round % 13 == 0) sum += books.take_page(c);
+        tally(books.give_page(c, round % 9));
+        sum += books.free_pages(c) + books.pages(c);
       }
     };
     auto const ask = [&](Slot slot) {
       sum += books.tip(slot) + books.head(slot) + books.reach(slot) + books.live_place(slot) + books.name(0)[0];
       sum += books.landings(slot, landings.data(), 512) + (books.is_armed(slot) ? 1 : 0) + books.alignment();
       tally(books.can_land(slot, books.tip(slot) - 1));
+      rollback::WindowRows at;
+      tally(books.window_at(slot, books.tip(slot), 0, RowMap{}, at));
+      sum += at.ring;
     };
     Counted const c = counted([&] {
       for (std::int32_t round = 0; round < 300; ++round) {
         Slot a = books.slot(round % 3);
         Slot b = books.slot((round + 1) % 3);
         if (books.tip(a) > 300) tally(books.clear(a));
+        trade(round);
+        tally(books.evict(b, books.tip(b) / 8 * 8));
         auto const step = [&](FeedChunk const& chunk) {
           plan(chunk.ticket, chunk.index);
           ask(a);
@@ -212,6 +270,30 @@ TEST_CASE("nothing that books or a feed do after they were made allocates") {
         ask(a);
         ask(b);
         tally(books.fork(a, books.nearest(a, books.tip(a) - 1).position, b));
+
+        Position const below = books.landing_before(a, books.tip(a));
+        rollback::Hold hold;
+        rollback::StatePlaces places;
+        tally(books.hold(a, below, hold));
+        books.release(hold);
+        tally(books.state_at(a, below, 0, RowMap{}, places));
+        tally(books.adopt(b, books.tip(b) + 3, rollback::Adopt::live));
+        sum += places.count + books.oldest_row(a, 0) + (books.has_pin(a, below) ? 1 : 0);
+        sum += static_cast<std::int64_t>(books.tiers_keep(below, books.tip(a)));
+
+        Slot next = books.slot((round + 2) % 3);  // told later
+        if (round % 4 == 0) tally(books.clear(next));
+        Position const first = 0;
+        std::int32_t const one = 1;
+        Batch ahead{&next, &first, 1, &one, 1, nullptr, 0};
+        ahead.relative = true;
+        Ticket older, younger;
+        tally(books.begin(ahead, older));
+        tally(books.begin(ahead, younger));
+        tally(books.settle(older, 0));
+        tally(books.observe(older, next, books.tip(next) + 1));
+        tally(books.settle(younger, 0));
+        tally(books.observe(younger, next, books.tip(next) + 1));
       }
     });
     CAPTURE(o.components.size(), sum);

@@ -47,12 +47,6 @@ std::vector<Landing> landings(Engine const& engine, std::size_t s) {
   return out;
 }
 
-std::vector<Position> listed(Engine const& engine, std::size_t s) {
-  std::vector<Position> out;
-  for (Landing const& landing : landings(engine, s)) out.push_back(landing.position);
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("every landing equals a fresh run after feeding on for every chunk size") {

@@ -57,14 +57,6 @@ void check_outcome(Engine engine, std::int32_t first_bad, BadChunk state, Positi
   CHECK(engine.check(0) == "");
 }
 
-std::vector<Position> listed(Engine const& engine) {
-  std::vector<Landing> landings(8);
-  landings.resize(static_cast<std::size_t>(engine.books.landings(engine.slot(0), landings.data(), 8)));
-  std::vector<Position> positions;
-  for (Landing const& landing : landings) positions.push_back(landing.position);
-  return positions;
-}
-
 }  // namespace
 
 TEST_CASE("a batch of which nothing ran leaves everything as it was") {
@@ -76,10 +68,10 @@ TEST_CASE("a batch of which nothing ran leaves everything as it was") {
 
 TEST_CASE("what an open batch may overwrite is unlisted from its start and listed again if it survived") {
   Engine engine = at_20(false, 0);
-  CHECK(listed(engine) == std::vector<Position>{8, 16});
+  CHECK(listed(engine, 0) == std::vector<Position>{8, 16});
   CHECK(engine.books.reach(engine.slot(0)) == 8);
   static_cast<void>(engine.fail(0, never));
-  CHECK(listed(engine) == std::vector<Position>{8, 16, 17, 18, 19});
+  CHECK(listed(engine, 0) == std::vector<Position>{8, 16, 17, 18, 19});
 }
 
 TEST_CASE("a plane torn in the first chunk goes back to the newest landing that the batch did not write over") {
@@ -94,11 +86,11 @@ TEST_CASE("where chunks run one by one the states that only later chunks write o
   // With an entry copy nothing is lost but what the bad chunk itself writes over: in chunk 2 the place of 19.
   Engine first = at_20(true, 0);
   static_cast<void>(first.fail(0, last));
-  CHECK(listed(first) == std::vector<Position>{8, 16, 17, 18, 19});
+  CHECK(listed(first, 0) == std::vector<Position>{8, 16, 17, 18, 19});
   Engine third = at_20(true, 2);
   static_cast<void>(third.fail(2, last));
   CHECK(third.tip(0) == 20);
-  CHECK(listed(third) == std::vector<Position>{8, 16, 17});  // 18 went with 27, which chunk 1 wrote
+  CHECK(listed(third, 0) == std::vector<Position>{8, 16, 17});  // 18 went with 27, which chunk 1 wrote
   CHECK(third.check(0) == "");
 }
 

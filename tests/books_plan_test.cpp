@@ -288,6 +288,18 @@ TEST_CASE("padded rows persist nothing see nothing and the rows beside them do n
   CHECK(Rows(plan.block_current.begin(), plan.block_current.begin() + 4) == Rows{9, 11, 12, 13});
 }
 
+TEST_CASE("a state that is empty everywhere is copied for no pin") {
+  EngineOptions o = engine_options({with(ring8(), 0, 0, 0, 1), with(ring8(), 0, 8, 2)}, 1, 16, 16);
+  o.books.pins = 1;
+  Engine engine(o);
+  REQUIRE(engine.books.pin(engine.slot(0), 5) == Verdict::accepted);
+  REQUIRE(engine.begin(Rows(7, 0), 7) == Verdict::accepted);
+  Shape shape;
+  REQUIRE(engine.books.shape(engine.ticket, 0, shape) == Verdict::accepted);
+  CHECK(shape.components[0].snapshots == 0);
+  CHECK(shape.components[1].snapshots == 1);
+}
+
 TEST_CASE("lists that an engine does not want are left out") {
   Engine engine = rolled_back(true);
   REQUIRE(engine.begin(mixed_rows(), 16) == Verdict::accepted);

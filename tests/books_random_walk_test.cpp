@@ -189,6 +189,16 @@ TEST_CASE("a random walk over a plane overwritten in place and the two rings") {
        3000, 900, 31);
 }
 
+TEST_CASE("a random walk over enough pages that all slots share") {
+  EngineOptions o = engine_options({with(fold(), 3, 4, 2), with(ring8(), 3, 4, 2), with(trail(), 9, 6, 3)}, 3, 48, 16,
+                                   {{"raw", 6, 64}});
+  o.books.pages = 120;
+  walk(o, 5000, 200, 71);
+  o = engine_options({with(fold(), 0, 8, 3), with(ring8(), 0, 4, 5)}, 2, 64, 24, {{"raw", 8, 31}});
+  o.books.pages = 60;
+  walk(o, 2000, 200, 81);
+}
+
 TEST_CASE("a random walk without a per-token tier") {
   walk(engine_options({with(fold(), 0, 8, 3), with(ring8(), 0, 4, 5)}, 2, 64, 24, {{"raw", 8, 31}}), 2000, 200, 41);
 }

@@ -43,7 +43,8 @@ inline Verdict feed(Books& books, Slot slot, std::int32_t rows) {
 }
 
 inline RowMap row_map(Books const& books, std::int32_t component) {
-  return RowMap::packed(books.component(component).geometry, books.places(component), books.slots(), 64);
+  return RowMap::packed(books.component(component).geometry, books.places(component), books.slots(), 64,
+                        books.pages(component));
 }
 
 using Seen = std::vector<std::int64_t>;
@@ -67,6 +68,7 @@ inline Seen everything(Books const& books, Ticket const& ticket) {
       note(books.can_land(slot, p), books.next_cut(slot, std::max(p, Position{0}), tip + 9), books.is_pinned(slot, p));
     }
   }
+  for (std::int32_t c = 0; c < books.components(); ++c) note(books.free_pages(c));
   Shape shape;
   for (std::int32_t k = 0; books.shape(ticket, k, shape) == Verdict::accepted; ++k) {
     note(shape.rows, shape.sequences);

@@ -182,6 +182,7 @@ TEST_CASE("more rows than lists can name are refused and the most that they can 
   both_refuse(words, sized(most, most, most, {most, 8, true}));
   both_refuse(words, sized(1, 0, 4096, {1 << 20, 8, true}));
   both_refuse(words, sized(1, 1, 0, {(1 << 30) / 3, 8, true}));  // a live plane, a state, a spare, and a chunk
+  both_refuse(words, sized(1, 0, 1, {(1 << 30) / 3, 8, true}));
   both_refuse(words, but([](BooksOptions& o) { o.windows.clear(), o.max_rows = o.max_chunk_rows = most; }));
 
   // 2^15 slots of 1 + 254 + 1 planes of 127 rows: lists of the worst shape are longer, but 32 bits count them.
@@ -414,6 +415,7 @@ TEST_CASE("a plane overwritten in place is copied twice before a chunk where a s
     CHECK(worst.components[0].restores == (pins == 0 ? 8 : 16));
     CHECK(worst.components[1].restores == (pins == 0 ? 4 : 16));
     CHECK(worst.components[2].restores == (pins == 0 ? 4 : 16));
+    CHECK(books.worst_shape(8, 1).components[2].blocks == 4);  // 8 / 4, and one that was begun
   }
 }
 
@@ -430,4 +432,7 @@ TEST_CASE("impossible numbers of batches in flight and of pins are refused") {
     bad.pins = pins;
     CHECK(refusal([&] { Books books(bad); }).find("pins") != std::string::npos);
   }
+  o.steps_in_flight = 64;
+  o.pins = 4096;
+  CHECK(Books(o).pins() == 4096);
 }

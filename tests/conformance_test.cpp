@@ -104,6 +104,44 @@ TEST_CASE("what cannot be shown is skipped, with the reason") {
   }
 }
 
+TEST_CASE("nothing to compare is never a pass") {
+  Factory const mute = [] {
+    Memory m = naive::adapt(both_tiers());
+    m.state = [](std::int32_t) { return rollback::testing::Bytes(); };
+    m.feed = [feed = m.feed](rollback::testing::Rows const& rows, rollback::testing::Outputs& outputs) {
+      bool const fed = feed(rows, outputs);
+      outputs.clear();
+      return fed;
+    };
+    m.verify = nullptr;
+    m.batch = nullptr;
+    return m;
+  };
+  Report const of_mute = rollback::testing::run(mute);
+  CHECK(of_mute.find("BR-01")->status == Status::failed);
+  CHECK(of_mute.find("BR-06")->text.find("nothing can be compared") != std::string::npos);
+
+  Factory const idle = [] {
+    Memory m = naive::adapt(both_tiers());
+    m.copy = [](std::int32_t, std::int32_t) { return false; };
+    m.held = [] { return std::size_t{0}; };
+    return m;
+  };
+  Report const of_idle = rollback::testing::run(idle);
+  CHECK(of_idle.ok());
+  CHECK(skipped(of_idle) == std::vector<std::string>{"BR-26", "BR-32", "BR-34", "BR-82", "BR-74"});
+}
+
+TEST_CASE("a check that does not exist is not passed") {
+  Options options;
+  options.only = {"BR-01", "BR-1"};
+  Report const report = run(both_tiers(), options);
+  CHECK_FALSE(report.ok());
+  REQUIRE(report.results.size() == 2);
+  CHECK(report.find("BR-01")->status == Status::passed);
+  CHECK(report.find("BR-1")->text == "there is no check of this id");
+}
+
 TEST_CASE("each defect is caught by the check of its kind") {
   struct Case {
     Defect defect;

@@ -109,7 +109,7 @@ TEST_CASE("the budget of a memory is what it holds to the byte") {
   std::vector<int> const ratios = GENERATE(std::vector<int>{0, 4, 128, 4}, std::vector<int>{4}, std::vector<int>{128},
                                            std::vector<int>{0}, std::vector<int>{128, 128, 4, 4, 4, 128, 0});
   ModelShape shape = small_shape(ratios);
-  std::vector<MemoryOptions> variants(6, small_options());
+  std::vector<MemoryOptions> variants(9, small_options());
   variants[1].entry_copy = true;
   variants[2].per_token = 0;
   variants[2].max_chunk_rows = 5;
@@ -120,6 +120,14 @@ TEST_CASE("the budget of a memory is what it holds to the byte") {
   variants[5].per_token = 30;
   variants[5].raw_rows = 333;
   variants[5].slots = 1;
+  variants[6].steps_in_flight = 3;
+  variants[6].entry_copy = true;
+  variants[7].pins = 7;
+  variants[7].quantum = 128;
+  variants[8].steps_in_flight = 64;
+  variants[8].pins = 1;
+  variants[8].per_token = 0;
+  variants[8].entry_copy = true;
   for (std::size_t v = 0; v < variants.size(); ++v) {
     CAPTURE(ratios, v);
     MemoryBudget const budget = Memory::budget(shape, variants[v]);
@@ -134,6 +142,37 @@ TEST_CASE("the budget of a memory is what it holds to the byte") {
     REQUIRE(budget.tensors() == tensors);
     REQUIRE(budget.total() == tensors + budget.scratch + budget.books);
   }
+}
+
+TEST_CASE("entry copies and pins are counted apart, and so are the lists of every open batch") {
+  ModelShape const shape = small_shape({0, 4, 128});
+  MemoryOptions options = small_options();
+  MemoryBudget const plain = Memory::budget(shape, options);
+  options.entry_copy = true;
+  options.steps_in_flight = 3;
+  options.raw_rows = Memory::raw_rows(shape, small_options());
+  MemoryBudget const in_flight = Memory::budget(shape, options);
+  options.pins = 4;
+  MemoryBudget const budget = Memory::budget(shape, options);
+  for (int p = 0; p < rollback::dsv4::paths; ++p) {
+    PathBytes const& b = budget.paths[p];
+    CAPTURE(text(b.path));
+    if (b.path < Path::csa_state) {  // windows and caches keep no history
+      REQUIRE(b.total() == plain.paths[p].total());
+      continue;
+    }
+    std::size_t const of_slots = 2 * b.plane;
+    REQUIRE(b.live == of_slots);
+    REQUIRE(b.entry_copy == 3 * of_slots);
+    REQUIRE(b.pins == 4 * of_slots);
+    REQUIRE(b.spares == (1 + 4 + 1) * of_slots);  // a per-token spare, and one a pin; an aligned one
+    REQUIRE(b.total() == (1 + 3 + 4 + 3 + 6 + 2) * of_slots);
+    REQUIRE(plain.paths[p].pins == 0);
+    REQUIRE(in_flight.paths[p].pins == 0);
+  }
+  std::size_t const fresh = 2 * 12 * (16 + 8 + 8) * sizeof(float);  // keys and scores of CSA, HCA and LID
+  REQUIRE(in_flight.scratch - fresh == 3 * (plain.scratch - fresh));
+  REQUIRE(budget.scratch > in_flight.scratch);
 }
 
 TEST_CASE("planning never allocates") {
@@ -200,6 +239,51 @@ TEST_CASE("the raw rows of a reach outlast a batch that fails") {
   REQUIRE(outcome.tip == 80);
 }
 
+TEST_CASE("the raw rows of a reach outlast all batches in flight when the oldest of them fails late") {
+  MemoryOptions options = small_options();
+  options.aligned = 0;
+  auto const steps = GENERATE(2, 5);
+  auto const per_token = GENERATE(0, 3);
+  options.per_token = per_token;
+  options.steps_in_flight = steps;
+  options.entry_copy = true;
+  bool const enough = GENERATE(false, true);
+  if (!enough) options.raw_rows = Memory::raw_rows(small_shape({0, 4}), options) - per_token - 1;
+  Memory memory(small_shape({0, 4}), options);
+  Slot const slot = memory.books().slot(0);
+  for (int i = 0; i < 20; ++i) feed(memory, slot, 12);
+  std::vector<Ticket> tickets(static_cast<std::size_t>(steps));
+  for (Ticket& ticket : tickets) {
+    Rows const r(slot, memory.books().head(slot), 12, 0, 12);
+    REQUIRE(memory.books().begin(r.batch, ticket) == Verdict::accepted);
+  }
+  Outcome outcome;
+  Outcomes outcomes{&outcome, 1, 0};
+  REQUIRE(memory.books().fail(tickets[0], 0, rollback::BadChunk::may_have_run, outcomes) == Verdict::accepted);
+  REQUIRE(outcome.tip == (enough ? 240 : 0));
+}
+
+TEST_CASE("a pin is a landing as long as its window rows outlast what is written") {
+  ModelShape const shape = small_shape({0, 4, 128});
+  MemoryOptions options = small_options();
+  options.pins = 1;
+  auto const raw_rows = GENERATE(Position{0}, Position{90});
+  options.raw_rows = raw_rows;
+  Memory memory(shape, options);
+  REQUIRE(memory.options().raw_rows == (raw_rows == 0 ? Memory::raw_rows(shape, small_options()) : 90));
+  Slot const slot = memory.books().slot(0);
+  REQUIRE(memory.books().pin(slot, 37) == Verdict::accepted);
+  for (int i = 0; i < 45; ++i) feed(memory, slot, 1);
+  Position const first_lost = 37 + memory.options().raw_rows - (shape.window - 1);  // writing it costs the pin
+  for (Position p = 45; p <= first_lost; ++p) {
+    CAPTURE(p, first_lost);
+    REQUIRE(memory.books().can_land(slot, 37) == Verdict::accepted);
+    feed(memory, slot, 1);
+  }
+  REQUIRE(memory.books().can_land(slot, 37) != Verdict::accepted);
+  REQUIRE(memory.books().is_pinned(slot, 37));  // its state is kept all the same
+}
+
 TEST_CASE("raw rows are the window below the reach") {
   MemoryOptions options;
   options.max_context = 1 << 20;
@@ -210,6 +294,13 @@ TEST_CASE("raw rows are the window below the reach") {
   options.aligned = 2;
   REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 512 + 7);
   options.aligned = 0;
+  options.steps_in_flight = 3;
+  options.pins = 9;
+  REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 3 * 512 + 7);
+  options.aligned = 64;
+  REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 64 * 128 + 7);
+  options.aligned = 0;
+  options.steps_in_flight = 1;
   options.raw_rows = 9999;  // what was asked for is not what the reach needs
   REQUIRE(Memory::raw_rows(Flash::shape(), options) == 127 + 512 + 7);
   options.max_rows = 0;

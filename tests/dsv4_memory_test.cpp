@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -168,6 +169,75 @@ TEST_CASE("a chunk's plan has the chunk's rows and no lists of what the model la
   REQUIRE(memory.plan(Ticket{}, 0, r.batch, chunk) == Verdict::unknown_ticket);
 }
 
+TEST_CASE("planes for entry copies of every open batch and for pins stand in the tensors and in the books") {
+  MemoryOptions options = small_options();
+  options.steps_in_flight = 3;
+  options.entry_copy = true;
+  options.pins = 5;
+  // live, and one a batch; per-token with a spare and one a pin; aligned with a spare; pins
+  std::int64_t const states = 1 + 3 + 3 + 1 + 5 + 2 + 1 + 5;
+  for (Tensor const& t : Memory::tensors(small_shape({4, 128}), options)) {
+    if (t.path == Path::csa_state || t.path == Path::lid_state) REQUIRE(t.rows == states * 8);
+    if (t.path == Path::hca_state) REQUIRE(t.rows == states * 128);
+  }
+  Memory const memory(small_shape({4, 128}), options);
+  REQUIRE(memory.books().steps_in_flight() == 3);
+  REQUIRE(memory.books().pins() == 5);
+  REQUIRE(memory.books().places(0).total() == states);
+  REQUIRE(memory.row_map(Compressor::csa).live_slot_stride == states * 8);
+  REQUIRE(memory.row_map(Compressor::csa).kept == 4 * 8);
+}
+
+TEST_CASE("the lists of an open batch stay until another of its chunks is planned") {
+  MemoryOptions options = small_options();
+  options.steps_in_flight = 3;
+  options.pins = 1;
+  Memory memory(small_shape({0, 4, 128}), options);
+  Slot const slot = memory.books().slot(0);
+  struct Planned {
+    Planned(Slot of, Position tip, std::int32_t count) : rows(of, tip, count, 0, 5) {}
+    Rows rows;  // points into itself
+    Ticket ticket;
+    Chunk chunk;
+    std::vector<std::vector<std::int64_t>> lists;
+  };
+  auto const copied = [](Chunk const& chunk) {  // every entry of every list, as long as the plan says
+    std::vector<std::vector<std::int64_t>> all;
+    for (rollback::Lists const& l : chunk.lists) {
+      int const states = &l == &chunk.lists[1] ? 128 : 8;
+      int const block = &l == &chunk.lists[1] ? 128 : 4;
+      auto const take = [&all](auto const* list, std::int64_t n) { all.emplace_back(list, list + n); };
+      take(l.restore_source, l.restores);
+      take(l.restore_destination, l.restores);
+      take(l.snapshot_source, std::int64_t{l.snapshots} * states);
+      take(l.snapshot_destination, std::int64_t{l.snapshots} * states);
+      take(l.persist_source, chunk.rows);
+      take(l.persist_destination, chunk.rows);
+      take(l.block_current, std::int64_t{l.blocks} * block);
+      take(l.block_row, l.blocks);
+      take(l.block_position, l.blocks);
+      take(l.block_slot, l.blocks);
+      take(l.visible, chunk.rows);
+    }
+    return all;
+  };
+  std::vector<std::unique_ptr<Planned>> open;
+  for (std::int32_t rows : {12, 7, 9}) {
+    REQUIRE(memory.books().pin(slot, memory.books().head(slot) + 2) ==
+            (open.empty() ? Verdict::accepted : Verdict::no_free_pin));
+    open.push_back(std::make_unique<Planned>(slot, memory.books().head(slot), rows));
+    Planned& p = *open.back();
+    REQUIRE(memory.books().begin(p.rows.batch, p.ticket) == Verdict::accepted);
+    REQUIRE(memory.plan(p.ticket, 0, p.rows.batch, p.chunk) == Verdict::accepted);
+    p.lists = copied(p.chunk);
+  }
+  for (auto const& p : open) REQUIRE(copied(p->chunk) == p->lists);
+  REQUIRE(memory.plan(open[1]->ticket, 1, open[1]->rows.batch, open[1]->chunk) == Verdict::accepted);
+  REQUIRE(copied(open[0]->chunk) == open[0]->lists);
+  REQUIRE(copied(open[2]->chunk) == open[2]->lists);
+  REQUIRE(open[1]->chunk.positions == open[1]->rows.positions.data() + 5);
+}
+
 TEST_CASE("defaults are filled in and what was given stays") {
   Memory const memory(small_shape({4}), small_options());
   REQUIRE(memory.options().max_chunk_rows == 12);
@@ -220,6 +290,10 @@ TEST_CASE("a refused option is named") {
   refused([](S&, O& o) { o.max_chunk_rows = -1; }, "max_chunk_rows");
   refused([](S&, O& o) { o.max_chunk_rows = 13; }, "max_chunk_rows");
   refused([](S&, O& o) { o.max_chunks = -1; }, "max_chunks");
+  refused([](S&, O& o) { o.steps_in_flight = 0; }, "steps_in_flight");
+  refused([](S&, O& o) { o.steps_in_flight = 65; }, "steps_in_flight");
+  refused([](S&, O& o) { o.pins = -1; }, "pins");
+  refused([](S&, O& o) { o.pins = 4097; }, "pins");
   refused([](S&, O& o) { o.raw_rows = -1; }, "raw_rows");
   MemoryOptions few = small_options();
   few.raw_rows = 5 + 12 + 3 - 1;
@@ -227,6 +301,43 @@ TEST_CASE("a refused option is named") {
   REQUIRE_THROWS_WITH(Memory::tensors(small_shape({4}), few), ContainsSubstring("raw_rows must be at least window"));
   ++few.raw_rows;
   REQUIRE_NOTHROW(Memory(small_shape({4}), few));
+  few.max_rows = 2;  // of three open batches up to six rows may be unverified
+  few.steps_in_flight = 3;
+  few.per_token = 10;
+  few.raw_rows = 5 + 2 + 6 - 1;
+  REQUIRE_THROWS_WITH(Memory(small_shape({4}), few), ContainsSubstring("raw_rows must be at least window"));
+  ++few.raw_rows;
+  REQUIRE_NOTHROW(Memory(small_shape({4}), few));
+  MemoryOptions most = small_options();
+  most.steps_in_flight = 64;
+  most.pins = 4096;
+  REQUIRE_NOTHROW(Memory::tensors(small_shape({4}), most));
+}
+
+TEST_CASE("what the books would refuse is refused before any memory is asked for, in the same words") {
+  auto const accepted_by_all = [](std::vector<int> const& ratios, MemoryOptions const& options) {
+    REQUIRE_NOTHROW(Memory::tensors(small_shape(ratios), options));
+    REQUIRE_NOTHROW(Memory::budget(small_shape(ratios), options));
+    REQUIRE_NOTHROW(Memory(small_shape(ratios), options));
+  };
+  auto const refused_by_all = [](std::vector<int> const& ratios, MemoryOptions const& options, char const* name) {
+    REQUIRE_THROWS_WITH(Memory::tensors(small_shape(ratios), options), ContainsSubstring(name));
+    REQUIRE_THROWS_WITH(Memory::budget(small_shape(ratios), options), ContainsSubstring(name));
+    REQUIRE_THROWS_WITH(Memory(small_shape(ratios), options), ContainsSubstring(name));
+  };
+  MemoryOptions options = small_options();  // a model without a compressor may reject every row
+  options.max_chunk_rows = 4;
+  options.raw_rows = 5 + 4 + 12 - 1;
+  accepted_by_all({0, 4}, options);
+  refused_by_all({0, 0}, options, "dsv4::Memory: raw_rows must be at least window");
+  ++options.raw_rows;
+  accepted_by_all({0, 0}, options);
+
+  MemoryOptions most = small_options();
+  most.slots = 65536;
+  most.aligned = 0;
+  most.per_token = 2046;  // 2048 states * 8 rows * 65536 slots: 2^30, and no room for a chunk's rows
+  refused_by_all({4}, most, "must be at most 2^30 together");
 }
 
 TEST_CASE("every path has a name of its own") {

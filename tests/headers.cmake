@@ -8,10 +8,12 @@ rollback_test(whole_plane whole_plane_test.cpp)
 rollback_test(feed feed_test.cpp)
 rollback_test(ring ring_test.cpp)
 rollback_test(ring_churn ring_churn_test.cpp)
+rollback_test(ring_pins ring_pins_test.cpp)
 rollback_test(conformance conformance_test.cpp)  # a naive memory whose defects must be caught
 rollback_test(conformance_ring conformance_ring_test.cpp)
 rollback_test(dsv4_memory dsv4_memory_test.cpp)
 rollback_test(dsv4_budget dsv4_budget_test.cpp)
+rollback_test(dsv4_state dsv4_state_test.cpp)  # saving and loading; needs xxHash's header
 
 # Each header compiles alone, and twice in a row. The one left out needs Thrust, and has a test where it is found.
 function(rollback_headers_alone target root)

@@ -1,4 +1,5 @@
-// RollbackRing under random calls: feeds, verifies, failures, rollbacks and clears equal fresh runs byte for byte.
+// RollbackRing under random calls: feeds, verifies, failures, rollbacks, clears, pins and forks equal fresh runs byte
+// for byte.
 #include <rollback/ring.hpp>
 
 #include "catch.hpp"
@@ -10,11 +11,46 @@
 #include <vector>
 
 using rollback::dynamic_depth;
+using rollback::Tier;
 using namespace ring_engine;
 
 namespace {
 
-// Random feeds, verifies, failures, rollbacks and clears over all slots, compared with fresh runs all along.
+// Pins a landing, any position ahead or nearby, gives a pin up, or forks, whichever `what` says.
+template <class Engine>
+void place(Engine& engine, std::size_t slot, std::int64_t what, std::mt19937& random) {
+  Slot& handle = engine.slots[slot];
+  Position const tip = engine.ring.tip(handle);
+  auto const anywhere = static_cast<Position>(random() % static_cast<unsigned>(tip + 20));
+  if (what == 0) {
+    bool const kept = engine.ring.is_pinned(handle, anywhere);
+    Verdict const verdict = engine.ring.pin(handle, anywhere);
+    REQUIRE((verdict == Verdict::accepted || verdict == Verdict::no_free_pin || anywhere < tip));
+    REQUIRE(engine.ring.is_pinned(handle, anywhere) == kept);  // the next feed does the work
+  } else if (what == 1) {
+    for (Position p = 0; p <= tip; ++p) {
+      if (!engine.ring.is_pinned(handle, p)) continue;
+      REQUIRE(engine.ring.unpin(handle, p) == Verdict::accepted);
+      REQUIRE(engine.ring.unpin(handle, p) == Verdict::unknown_pin);
+      break;
+    }
+  } else {
+    std::size_t const to = random() % engine.slots.size();
+    Position const p = engine.ring.nearest(handle, anywhere).position;
+    Slot const old = engine.slots[to];
+    Verdict const verdict = engine.fork(slot, p, to);
+    if (to == slot) {
+      REQUIRE(verdict == Verdict::same_slot);
+    } else {
+      REQUIRE((verdict == Verdict::accepted || (verdict == Verdict::live_only && p == tip)));
+      REQUIRE((engine.slots[to] == old) == (verdict != Verdict::accepted));
+    }
+    REQUIRE(engine.equal(to));
+  }
+}
+
+// Random feeds, verifies, failures, rollbacks and clears over all slots, and with pins those and forks, compared with
+// fresh runs all along.
 template <int Quantum, int Depth>
 void churn(RingOptions options, unsigned seed, int steps) {
   options.max_rows = 3 * std::min(Quantum, 16) + 4;
@@ -26,6 +62,7 @@ void churn(RingOptions options, unsigned seed, int steps) {
   int restores = 0;
   int failures = 0;
   int rejected = 0;
+  int pinned = 0;
   for (int i = 0; i < steps; ++i) {
     auto const slot = static_cast<std::size_t>(below(options.slots));
     Slot& handle = engine.slots[slot];
@@ -33,6 +70,11 @@ void churn(RingOptions options, unsigned seed, int steps) {
     CAPTURE(Quantum, Depth, seed, i, slot, tip);
     auto const rows = static_cast<std::int32_t>(1 + below(options.max_rows));
     bool const armed = engine.ring.is_armed(handle);
+    if (options.pins > 0 && below(4) == 0) {
+      place(engine, slot, below(3), random);
+      REQUIRE(engine.equal(slot));
+      continue;
+    }
     std::int64_t const what = below(tip > 12 * Quantum + 40 ? 16 : 15);
     if (what < 6) {
       REQUIRE(engine.feed(slot, rows) == Verdict::accepted);
@@ -55,6 +97,7 @@ void churn(RingOptions options, unsigned seed, int steps) {
       Position const wanted = below(tip + 2);
       Landing const landing = engine.ring.nearest(handle, wanted);
       Verdict const can = engine.ring.can_land(handle, wanted);
+      pinned += landing.tier == Tier::pin ? 1 : 0;
       REQUIRE(engine.roll_back(slot, wanted) == can);
       if (can != Verdict::accepted) {
         REQUIRE(engine.ring.tip(handle) == tip);
@@ -85,6 +128,7 @@ void churn(RingOptions options, unsigned seed, int steps) {
   REQUIRE(engine.storage.guards_hold());
   REQUIRE(restores > 0);
   REQUIRE(failures > 0);
+  REQUIRE((pinned > 0) == (options.pins > 0));
   REQUIRE((rejected > 0 || engine.ring.books().per_token() == 0));
 }
 
@@ -111,4 +155,16 @@ TEST_CASE("a churn of quantum 128 equals fresh runs") {
   auto const per_token = GENERATE(0, 1, 7);
   churn<128, 2>(options_of(2, 0, per_token, false), 8, 800);
   churn<128, dynamic_depth>(options_of(2, 1, per_token, true), 9, 800);
+}
+
+TEST_CASE("a churn with pins and forks equals fresh runs") {
+  bool const entry_copy = GENERATE(false, true);
+  auto const pins = GENERATE(1, 4);
+  RingOptions o = options_of(3, 0, 0, entry_copy);
+  o.pins = pins;
+  churn<1, 3>(o, 10, 3000);
+  churn<8, 2>(o, 11, 3000);
+  o.per_token = 5;
+  churn<8, 2>(o, 12, 3000);
+  churn<64, 1>(o, 13, 1500);
 }

@@ -162,6 +162,14 @@ struct Engine {
     return verdict;
   }
 
+  Verdict fork(std::size_t from, Position p, std::size_t to) {
+    Verdict const verdict = ring.fork(slots[from], p, slots[to]);
+    if (verdict == Verdict::accepted) {
+      tokens[to].assign(tokens[from].begin(), tokens[from].begin() + static_cast<std::ptrdiff_t>(p));
+    }
+    return verdict;
+  }
+
   // Equality, where the live state can be looked at.
   bool equal(std::size_t slot) {
     if (ring.tip(slots[slot]) != static_cast<Position>(tokens[slot].size())) return false;

@@ -8,6 +8,7 @@
 #include "toy_plan.hpp"
 #include "toy_planes.hpp"
 #include "toy_storage.hpp"
+#include "toy_windows.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -37,14 +38,17 @@ class Engine {
  public:
   explicit Engine(EngineOptions const& o, std::uint32_t seed = 1)
       : books(o.books), options(o), tokens(seed), random(seed) {
-    std::int32_t const n = books.slots();
-    for (std::int32_t s = 0; s < n; ++s) {
+    for (std::int32_t s = 0; s < books.slots(); ++s) {
       slots.push_back(books.slot(s));
       history.emplace_back(o.books.components);
       expected.emplace_back(o.books);
     }
-    for (std::int32_t c = 0; c < books.components(); ++c) make_planes(c);
-    for (Window const& w : o.books.windows) storage.windows.push_back(storage_rows(n * w.rows));
+    for (std::int32_t c = 0; c < books.components(); ++c) {
+      maps.push_back(make_planes(books, c, o, storage));
+      std::int32_t const given = std::min(books.pages(c), options.given);
+      for (std::int32_t page = 0; page < given; ++page) static_cast<void>(books.give_page(c, page));
+    }
+    window_maps = make_windows(o.books, o.sinks, storage);
   }
 
   Books books;
@@ -56,6 +60,7 @@ class Engine {
   std::vector<History> history;            // of every slot, with the rows of the open batch
   std::vector<ExpectedLandings> expected;  // of every slot, without them
   std::vector<RowMap> maps;
+  std::vector<RowMap> window_maps;
   std::string error;  // the first thing that went wrong while a chunk ran
 
   // The open batch.
@@ -108,8 +113,7 @@ class Engine {
 
   [[nodiscard]] Shape shape(std::int32_t chunk) const {
     Shape shape;
-    std::int32_t const rows = options.books.max_chunk_rows > 0 ? options.books.max_chunk_rows : options.books.max_rows;
-    if (options.worst_shapes) return books.worst_shape(rows, books.slots());
+    if (options.worst_shapes) return books.worst_shape(options.books.max_rows, books.slots());
     static_cast<void>(books.shape(ticket, chunk, shape));
     return shape;
   }
@@ -117,12 +121,14 @@ class Engine {
     return plan(books, ticket, chunk, component, shape(chunk), maps[static_cast<std::size_t>(component)]);
   }
 
+  [[nodiscard]] Planned planned_window(std::int32_t chunk, std::size_t w) const {
+    return plan_window(books, ticket, chunk, static_cast<std::int32_t>(w), shape(chunk), window_maps[w]);
+  }
+
   /// Runs a chunk, in the order of work that `Lists` names.
   void run(std::int32_t chunk) {
     for (std::int32_t c = 0; c < books.components(); ++c) run(chunk, c);
-    for_each_row(chunk, [&](std::int32_t, std::size_t s, Position p) {
-      for (std::size_t w = 0; w < storage.windows.size(); ++w) window_row(w, s, p) = history[s].window_row(w, p);
-    });
+    for (std::size_t w = 0; w < storage.windows.size(); ++w) run_window(chunk, w);
     for_each_row(chunk, [&](std::int32_t, std::size_t s, Position p) {
       if (!window_holds(s, p + 1, 0)) fail_with("a query reads window rows that are gone", s, p);
     });
@@ -155,11 +161,14 @@ class Engine {
         }
       });
     }
-    for_each_row(chunk, [&](std::int32_t, std::size_t s, Position p) {
-      for (std::size_t w = 0; w < storage.windows.size(); ++w) {
-        if (pick(0, 1) == 0) window_row(w, s, p) = garbage;
-      }
-    });
+    for (std::size_t w = 0; w < storage.windows.size(); ++w) {
+      Planned const p = planned_window(chunk, w);
+      for (std::int32_t at : p.restore_destination) spoil(storage.windows[w], at);
+      for (std::int32_t at : p.snapshot_destination) spoil(storage.windows[w], at);
+      for_each_row(chunk, [&](std::int32_t, std::size_t s, Position at) {
+        if (pick(0, 1) == 0) window_row(w, s, at) = garbage;
+      });
+    }
   }
 
   void commit(std::size_t s, Position accepted) {
@@ -204,8 +213,7 @@ class Engine {
             std::int32_t accepted = 0) {
     std::vector<std::int32_t> const row_slot(static_cast<std::size_t>(rows), static_cast<std::int32_t>(s));
     if (begin(row_slot, chunk, {{slots[s], rejectable}}) != Verdict::accepted) {
-      fail_with("a batch was refused", s, rows);
-      return;
+      return fail_with("a batch was refused", s, rows);
     }
     for (std::int32_t k = 0; k < chunks(); ++k) run(k), settle(k);
     commit(s, tip(s) - rejectable + accepted);
@@ -243,8 +251,9 @@ class Engine {
       if (!std::equal(blocks.begin(), blocks.end(), first)) return at("an emitted block", s, e.tip);
     }
     for (Position p = -1; p <= e.tip + 1; ++p) {
-      if ((books.can_land(slot, p) == Verdict::accepted) != e.lands(p)) return at("whether a landing is listed", s, p);
-      if (p > 0 && e.lands(p) && (p < e.tip || e.armed)) {
+      bool const lands = books.can_land(slot, p) == Verdict::accepted;
+      if (lands != e.lands(p) && (lands || !options.holes)) return at("whether a landing is listed", s, p);
+      if (p > 0 && lands && (p < e.tip || e.armed)) {
         std::string const wrong = check_landing(s, p);
         if (!wrong.empty()) return wrong;
       }
@@ -278,32 +287,6 @@ class Engine {
   }
 
  private:
-  void make_planes(std::int32_t c) {
-    rollback::RowGeometry const& g = books.component(c).geometry;
-    Places const places = books.places(c);
-    std::int32_t const n = books.slots();
-    Position const cache_rows = g.block > 0 ? options.context / g.block : 0;
-    RowMap map = RowMap::packed(g, places, n, cache_rows);
-    if (options.sinks) {  // sink, reset and empty rows; all live places; all kept places; fresh rows
-      map.sink = 0;
-      map.reset = g.rows;
-      map.empty = 2 * g.rows;
-      map.live = 2 * g.rows + 1;
-      map.live_slot_stride = places.live * g.rows;
-      map.kept = map.live + n * map.live_slot_stride;
-      map.kept_slot_stride = (places.total() - places.live) * g.rows;
-      map.fresh = map.kept + n * map.kept_slot_stride;
-      map.cache = 1;
-      map.cache_sink = 0;
-    }
-    maps.push_back(map);
-    storage.planes.push_back(storage_rows(map.fresh + options.books.max_rows));
-    storage.caches.push_back(storage_rows(map.cache + n * cache_rows));
-    for (std::int32_t r = 0; r < g.rows && options.sinks; ++r) {
-      storage.planes.back()[static_cast<std::size_t>(map.reset + r)] = Row{};
-    }
-  }
-
   // Ends chunks where the books want a cut, and after so many rows.
   [[nodiscard]] std::vector<std::int32_t> cut(std::vector<Position> const& ends, std::int32_t chunk) const {
     std::vector<std::int32_t> out;
@@ -369,14 +352,22 @@ class Engine {
       });
       emit(chunk, component, p);
     }
-    for (std::size_t i : any_order(p.snapshot_destination.size())) {
-      std::int32_t const to = p.snapshot_destination[i];
-      if (to >= 0) rows[static_cast<std::size_t>(to)] = rows[static_cast<std::size_t>(p.snapshot_source[i])];
-    }
+    copy_rows(rows, p.snapshot_source, p.snapshot_destination, any_order(p.snapshot_source.size()));
     for (std::size_t i : any_order(p.persist_destination.size())) {
       std::int32_t const to = p.persist_destination[i];
+      if (to >= 0 && p.persist_source[i] < 0) return fail_with("a row is persisted from nowhere", c, chunk);
       if (to >= 0) rows[static_cast<std::size_t>(to)] = rows[static_cast<std::size_t>(map.fresh + p.persist_source[i])];
     }
+  }
+
+  void run_window(std::int32_t chunk, std::size_t w) {
+    std::vector<Row>& rows = storage.windows[w];
+    Planned const p = planned_window(chunk, w);
+    if (p.verdict != Verdict::accepted) return fail_with("a window's plan was refused or not filled", w, chunk);
+    copy_rows(rows, p.restore_source, p.restore_destination, any_order(p.restore_source.size()));
+    for_each_row(
+        chunk, [&](std::int32_t, std::size_t s, Position at) { window_row(w, s, at) = history[s].window_row(w, at); });
+    copy_rows(rows, p.snapshot_source, p.snapshot_destination, any_order(p.snapshot_source.size()));
   }
 
   void emit(std::int32_t chunk, std::int32_t component, Planned const& p) {
@@ -484,5 +475,9 @@ class Engine {
     if (error.empty()) error = at(what, s, p);
   }
 };
+
+inline std::vector<Position> listed(Engine const& engine, std::size_t s) {
+  return listed(engine.books, engine.slot(s));
+}
 
 }  // namespace toy

@@ -13,6 +13,15 @@ namespace toy {
 using rollback::Component;
 using rollback::Position;
 
+/// The positions that books list for a slot.
+inline std::vector<Position> listed(rollback::Books const& books, rollback::Slot slot) {
+  std::vector<rollback::Landing> landings(static_cast<std::size_t>(books.landings(slot, nullptr, 0)));
+  static_cast<void>(books.landings(slot, landings.data(), static_cast<std::int32_t>(landings.size())));
+  std::vector<Position> positions;
+  for (rollback::Landing const& landing : landings) positions.push_back(landing.position);
+  return positions;
+}
+
 /// The rows of a slot in a batch.
 struct Rows {
   Position begin = 0;
@@ -29,7 +38,11 @@ struct ExpectedTier {
 
   [[nodiscard]] bool has(Position p) const { return p > 0 && std::count(kept.begin(), kept.end(), p) > 0; }
   [[nodiscard]] Position& place(Position q) {
-    return kept[static_cast<std::size_t>(q / quantum) % kept.size()];  // as design.md places boundaries
+    return kept[static_cast<std::size_t>(q / quantum) % kept.size()];  // in turn, by default
+  }
+  [[nodiscard]] bool fits(Position q, Position at) const {
+    auto const depth = static_cast<Position>(kept.size());
+    return q % quantum == 0 && (quantum == 1 ? q >= at - depth : q > at / quantum * quantum - depth * quantum);
   }
   void forget_if(Position low, Position high) {  // positions in [low, high]
     for (Position& p : kept) p = p >= low && p <= high ? -1 : p;
@@ -47,7 +60,8 @@ class ExpectedLandings {
         tiers.push_back({1, p.per_token_spares, std::vector<Position>(static_cast<std::size_t>(c.per_token), -1)});
       }
       if (c.aligned > 0) {
-        tiers.push_back({c.quantum, p.aligned_spares, std::vector<Position>(static_cast<std::size_t>(c.aligned), -1)});
+        std::int32_t const spares = options.pages > 0 ? INT32_MAX : p.aligned_spares;  // with enough of them
+        tiers.push_back({c.quantum, spares, std::vector<Position>(static_cast<std::size_t>(c.aligned), -1)});
       }
       components_.push_back({tiers, c.empty_at});
     }
@@ -80,6 +94,38 @@ class ExpectedLandings {
     }
     armed = false;
     land(0);
+  }
+
+  /// Goes on from the landing `p` of another slot.
+  void fork(ExpectedLandings const& from, Position p) {
+    *this = from;
+    armed = p > 0;
+    land(p);
+  }
+
+  /// Loaded at `p`, live or as a landing, with `landings` below it: the tiers take what they would have kept.
+  void load(Position p, std::vector<Position> const& landings, bool as_landing) {
+    clear();
+    std::vector<Position> states = landings;
+    if (as_landing) states.insert(states.begin(), p);  // newest first: an older one gives way
+    Position lowest = p;
+    for (Position q : landings) lowest = std::min(lowest, q);
+    for (Raw& w : windows_) { w.lowest = std::max({Position{0}, lowest - (w.window.window - 1), p - w.window.rows}); }
+    tip = p;
+    armed = as_landing && p > 0;
+    for (Position q : states) {
+      bool all = covered(q);
+      for (Kind& c : components_) {
+        bool served = c.empty_at > 0 && q % c.empty_at == 0;
+        for (ExpectedTier& tier : c.tiers) served = served || (tier.fits(q, p) && tier.place(q) < q);
+        all = all && served;
+      }
+      for (Kind& c : components_) {
+        for (ExpectedTier& tier : c.tiers) {
+          if (all && tier.fits(q, p) && tier.place(q) < q) tier.place(q) = q;
+        }
+      }
+    }
   }
 
   void commit(Rows const& rows, Position accepted) {

@@ -66,4 +66,32 @@ inline Planned plan(rollback::Books const& books, rollback::Ticket const& ticket
   return p;
 }
 
+/// The same for what a chunk copies of one window's raw rows.
+inline Planned plan_window(rollback::Books const& books, rollback::Ticket const& ticket, std::int32_t chunk,
+                           std::int32_t window, rollback::Shape const& shape, rollback::RowMap const& map) {
+  Planned p;
+  p.lengths = books.window_lengths(window, shape);
+  auto const for_each_list = [&p](auto f) {
+    f(p.restore_source, p.lists.restore_source, p.lengths.restores);
+    f(p.restore_destination, p.lists.restore_destination, p.lengths.restores);
+    f(p.snapshot_source, p.lists.snapshot_source, p.lengths.snapshots);
+    f(p.snapshot_destination, p.lists.snapshot_destination, p.lengths.snapshots);
+  };
+  for_each_list([](auto& memory, auto*& list, std::int32_t length) {
+    memory.assign(static_cast<std::size_t>(length) + Planned::guard, blank<std::int32_t>);
+    list = memory.data();
+  });
+  p.verdict = books.plan_window(ticket, chunk, window, shape, map, p.lists);
+  if (p.verdict != rollback::Verdict::accepted) return p;
+  for_each_list([&p](auto& memory, auto*&, std::int32_t length) {
+    auto const unwritten = std::count(memory.begin(), memory.end(), blank<std::int32_t>);
+    auto const beyond = std::count(memory.begin() + length, memory.end(), blank<std::int32_t>);
+    if (unwritten != static_cast<std::ptrdiff_t>(Planned::guard) || beyond != unwritten) {
+      p.verdict = rollback::Verdict::shape_too_small;
+    }
+    memory.resize(static_cast<std::size_t>(length));
+  });
+  return p;
+}
+
 }  // namespace toy

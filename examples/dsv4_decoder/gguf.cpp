@@ -1,5 +1,7 @@
 #include "gguf.hpp"
 
+#include <rollback/checksum.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -311,6 +313,12 @@ void Gguf::place_tensors(std::size_t end_of_list) {
                       at_tensor(after.name));
     }
   }
+}
+
+std::uint64_t Gguf::checksum() const {
+  rollback::Checksum checksum;
+  checksum.update(bytes_.get(), size_);
+  return checksum.digest();
 }
 
 bool Gguf::is_number(ValueType type) {

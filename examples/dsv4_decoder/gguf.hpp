@@ -49,6 +49,8 @@ class Gguf {
   [[nodiscard]] static Gguf parse(std::vector<std::byte> bytes, std::string name);
 
   [[nodiscard]] std::string const& name() const { return name_; }
+  /// XXH3-64 of the whole file.
+  [[nodiscard]] std::uint64_t checksum() const;
 
   // Metadata. Each of these, but `has`, throws a FileError that names the key where it is missing or of another type.
   [[nodiscard]] bool has(std::string const& key) const;

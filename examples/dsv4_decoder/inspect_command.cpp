@@ -22,6 +22,8 @@ struct InspectFlags {
   std::int32_t chunk = 512;
   std::int32_t batch = 2048;
   std::int32_t slots = 1;
+  std::int32_t steps_in_flight = 1;
+  std::int32_t pins = 0;
   bool entry_copy = false;
   bool json = false;
 };
@@ -65,18 +67,21 @@ nlohmann::ordered_json describe(ModelShape const& s) {
 void print_table(MemoryBudget const& budget, MemoryOptions const& o, ModelShape const& shape) {
   fmt::print("\nstate of {} slot{}, context {}, per-token depth {}, {} boundaries of {} tokens, F32, in MiB\n\n",
              o.slots, o.slots == 1 ? "" : "s", o.max_context, o.per_token, o.aligned, o.quantum);
-  fmt::print("{:<10} {:>6} {:>12} {:>10} {:>10} {:>10} {:>10} {:>8} {:>10} {:>10}\n", "path", "layers", "plane/slot",
-             "live", "per-token", "aligned", "subtotal", "spares", "entry copy", "total");
+  std::string const pins = o.pins > 0 ? fmt::format(" {:>10}", "pins") : "";
+  fmt::print("{:<10} {:>6} {:>12} {:>10} {:>10} {:>10} {:>10} {:>8} {:>10}{} {:>10}\n", "path", "layers", "plane/slot",
+             "live", "per-token", "aligned", "subtotal", "spares", "entry copy", pins, "total");
   for (PathBytes const& p : budget.paths) {
     if (p.layers == 0) continue;
-    fmt::print("{:<10} {:>6} {:>12.4f} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>8.3f} {:>10.3f} {:>10.3f}\n",
+    std::string const of_pins = o.pins > 0 ? fmt::format(" {:>10.3f}", mib(p.pins)) : "";
+    fmt::print("{:<10} {:>6} {:>12.4f} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>8.3f} {:>10.3f}{} {:>10.3f}\n",
                text(p.path), p.layers, mib(p.plane), mib(p.live), mib(p.per_token), mib(p.aligned),
-               mib(p.live + p.per_token + p.aligned), mib(p.spares), mib(p.entry_copy), mib(p.total()));
+               mib(p.live + p.per_token + p.aligned), mib(p.spares), mib(p.entry_copy), of_pins, mib(p.total()));
   }
-  fmt::print("{:<10} {:>95.3f}\n", "scratch", mib(budget.scratch));
-  fmt::print("{:<10} {:>95.3f}\n", "books", mib(budget.books));
-  fmt::print("{:<10} {:>95.3f}\n\n", "total", mib(budget.total()));
-  fmt::print("window rows a slot and layer: {} ({} below a query, the rest for the reach and for a batch)\n",
+  std::size_t const width = 95 + pins.size();
+  fmt::print("{:<10} {:>{}.3f}\n", "scratch", mib(budget.scratch), width);
+  fmt::print("{:<10} {:>{}.3f}\n", "books", mib(budget.books), width);
+  fmt::print("{:<10} {:>{}.3f}\n\n", "total", mib(budget.total()), width);
+  fmt::print("window rows a slot and layer: {} ({} below a query, the rest for the reach and for open batches)\n",
              rollback::dsv4::Memory::raw_rows(shape, o), shape.window - 1);
 }
 
@@ -93,6 +98,7 @@ nlohmann::ordered_json as_json(MemoryBudget const& budget) {
                     {"subtotal", p.live + p.per_token + p.aligned},
                     {"spares", p.spares},
                     {"entry_copy", p.entry_copy},
+                    {"pins", p.pins},
                     {"total", p.total()}});
   }
   return {{"paths", list}, {"scratch", budget.scratch}, {"books", budget.books}, {"total", budget.total()}};
@@ -118,6 +124,8 @@ int inspect(InspectFlags const& flags) {
   o.max_rows = std::max(flags.batch, flags.chunk);
   o.max_chunks = o.max_rows;
   o.entry_copy = flags.entry_copy;
+  o.steps_in_flight = flags.steps_in_flight;
+  o.pins = flags.pins;
   MemoryBudget budget;
   try {
     budget = rollback::dsv4::Memory::budget(shape, o);
@@ -133,7 +141,9 @@ int inspect(InspectFlags const& flags) {
                                           {"context", o.max_context},
                                           {"batch", o.max_rows},
                                           {"chunk", o.max_chunk_rows},
-                                          {"entry_copy", o.entry_copy}}},
+                                          {"entry_copy", o.entry_copy},
+                                          {"steps_in_flight", o.steps_in_flight},
+                                          {"pins", o.pins}}},
                                         {"bytes", as_json(budget)}};
     fmt::print("{}\n", out.dump(2));
     return exit_ok;
@@ -168,7 +178,13 @@ void add_inspect(CLI::App& program, int& exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
   command.add_flag("--entry-copy", flags->entry_copy,
-                   "one more live plane, so that a failed batch leaves the tip where it was");
+                   "one more live plane an open batch, so that a failed batch leaves the tip where it was");
+  command.add_option("--steps-in-flight", flags->steps_in_flight, "batches that may be open at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  command.add_option("--pins", flags->pins, "landings a sequence that the engine places; 0 is off")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
   command.add_flag("--json", flags->json, "print a JSON object, bytes as whole numbers");
   command.callback([flags, &exit_code] { exit_code = inspect(*flags); });
 }

@@ -72,7 +72,8 @@ ModelOptions resolved(ModelOptions options, HyperParameters const& h) {
 }  // namespace
 
 Model::Model(Gguf const& file, ModelOptions const& options)
-    : hyper_(HyperParameters::read(file)),
+    : file_checksum_(file.checksum()),
+      hyper_(HyperParameters::read(file)),
       weights_(Weights::read(file, hyper_)),
       plain_rope_(Rope::plain(static_cast<int>(hyper_.rotary_width), hyper_.rope_base)),
       compressed_rope_(Rope::yarn(static_cast<int>(hyper_.rotary_width), hyper_.compressed_rope_base, hyper_.yarn)) {

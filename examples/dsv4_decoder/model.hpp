@@ -39,6 +39,8 @@ class Model {
   Model(Gguf const& file, ModelOptions const& options);
 
   [[nodiscard]] HyperParameters const& hyper() const noexcept { return hyper_; }
+  /// Of the file that the model was read from: states of one model are of no use to another.
+  [[nodiscard]] std::uint64_t file_checksum() const noexcept { return file_checksum_; }
   [[nodiscard]] ModelOptions const& options() const noexcept { return options_; }  ///< 0 replaced by what it stands for
 
   /// Runs one planned chunk: carries out its restores, writes the state of its rows into `memory`, and computes the
@@ -110,6 +112,7 @@ class Model {
   void spread(std::int32_t count, Body const& body);
 
   ModelOptions options_;
+  std::uint64_t file_checksum_;
   HyperParameters hyper_;
   Weights weights_;
   rollback::kernels::Rope plain_rope_;       // layers of ratio 0

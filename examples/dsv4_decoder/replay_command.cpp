@@ -26,6 +26,8 @@ struct ReplayFlags {
   ModelFlags model;
   TierFlags tiers;
   std::string chat;
+  std::string load;             // empty: starts with nothing held
+  std::string save;             // empty: what is held at the end is lost
   std::int32_t max_tokens = 0;  // 0: as the request says
   bool entry_copy = false;
   bool check = false;
@@ -189,7 +191,7 @@ int replay(ReplayFlags const& flags) {
   Tokenizer const tokenizer(file);
   std::vector<std::vector<std::int32_t>> prompts;
   std::vector<std::int64_t> max_tokens;
-  std::int64_t needed = 1;
+  std::int64_t needed = flags.load.empty() ? 1 : std::max<std::int64_t>(1, Session::saved_tokens(flags.load));
   for (ChatRequest const& request : requests) {
     prompts.push_back(render(request, tokenizer));
     max_tokens.push_back(flags.max_tokens > 0 ? flags.max_tokens : request.max_tokens.value_or(default_max_tokens));
@@ -203,6 +205,7 @@ int replay(ReplayFlags const& flags) {
   options.aligned = flags.tiers.aligned;
   options.entry_copy = flags.entry_copy;
   Session session(model, options);
+  if (!flags.load.empty()) session.load(flags.load);
 
   if (!flags.json) {
     fmt::print("{}: {} requests; per-token depth {}, {} boundaries of 128, chunks of {}\n", flags.chat, requests.size(),
@@ -242,6 +245,7 @@ int replay(ReplayFlags const& flags) {
   } else {
     print_summary(summary, turns.size(), session.profile(), flags.check);
   }
+  if (!flags.save.empty()) session.save(flags.save);
   return summary.largest > 0 ? exit_differs : exit_ok;
 }
 
@@ -254,6 +258,8 @@ void add_replay(CLI::App& program, int& exit_code) {
   flags->model.add(command);
   flags->tiers.add(command);
   command.add_option("--chat", flags->chat, "JSON Lines: the body of one chat-completion request a line")->required();
+  command.add_option("--load", flags->load, "go on from what an earlier run saved");
+  command.add_option("--save", flags->save, "file for what is held at the end, with everything to go back to");
   command.add_option("--max-tokens", flags->max_tokens, "of every answer (default: as the request says, or 16)")
       ->check(CLI::Range(1, 1 << 20));
   command.add_flag("--entry-copy", flags->entry_copy,

@@ -68,6 +68,17 @@ class Session {
   /// it
   void feed(std::int32_t const* tokens, std::int64_t count, float* all_logits = nullptr, Progress const& progress = {});
 
+  /// Writes what is held, its state and its landings to a file, which takes the place of one that is there once it is
+  /// complete. @throws FileError  it cannot be written: `path` is as it was
+  void save(std::string const& path) const;
+  /// Holds what was saved instead of what is held. Landings that the depths here have no place for are left out, and
+  /// there are no logits until a token is fed.
+  /// @throws FileError  the file is missing, damaged, foreign, of another model, or longer than the context: nothing
+  /// has changed, unless the file fails only when it is read a second time
+  void load(std::string const& path);
+  /// How many tokens `load` would hold. @throws FileError as `load`, as far as the tokens go
+  [[nodiscard]] static std::int64_t saved_tokens(std::string const& path);
+
   /// Goes back to a position. @return the books' verdict; on a refusal nothing has changed
   [[nodiscard]] rollback::Verdict roll_back(rollback::Position p);
   /// Forgets everything.

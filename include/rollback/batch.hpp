@@ -19,6 +19,12 @@ struct Unverified {
 ///
 /// A slot's rows stand in rising order of position, each one past the last, starting at the slot's head; between them
 /// there may be rows of other slots. A row whose slot index is negative is padding and is ignored.
+///
+/// Of a relative batch positions count from where the batch starts, 0, 1, ... for every slot, since only the device
+/// knows where that is: how many rows of the batch before were accepted. See `Books::observe`. What limits positions
+/// then holds for the case that all are, and the slot's places must be its own: neither shared nor held, nor pages that
+/// the engine hands out (`shared_places`). Where a plane is overwritten in place its chunks are of one row each
+/// (`cut_needed`).
 struct Batch {
   Slot const* slots = nullptr;          // [rows]
   Position const* positions = nullptr;  // [rows]
@@ -27,6 +33,7 @@ struct Batch {
   std::int32_t chunks = 0;
   Unverified const* unverified = nullptr;  // [unverified_count] a slot at most once; others have none
   std::int32_t unverified_count = 0;
+  bool relative = false;
 };
 
 /// Handle of an open batch, of the books that gave it. Closed once every slot in it is committed or failed.

@@ -44,7 +44,8 @@ struct Component {
 struct Window {
   char const* name = "window";  // for messages; must outlive the books
   Position window = 0;          // rows that a query sees, itself included; at least 1
-  Position rows = 0;            // rows that a slot's raw store holds; position p lives in row `p % rows`
+  Position rows = 0;            // rows that a slot's raw store holds; position p lives in row `p % rows`;
+                                // at least window - 1 + the rows of a chunk + the least per-token depth
 };
 
 /// How many planes a slot has of one component, by what they are for. A place is one of them: live places first, then
@@ -53,8 +54,8 @@ struct Places {
   std::int32_t live = 0;              // 1, and with entry copies one more for each batch that may be open
   std::int32_t per_token = 0;         // the tier's depth
   std::int32_t per_token_spares = 0;  // 1 where the tier is on, and one a pin: its source waits to be copied
-  std::int32_t aligned = 0;           // the tier's depth
-  std::int32_t aligned_spares = 0;    // at least 1 where the tier is on
+  std::int32_t aligned = 0;           // the tier's depth; 0 where the engine hands pages out
+  std::int32_t aligned_spares = 0;    // at least 1 where the tier is on; 0 where the engine hands pages out
   std::int32_t pins = 0;
 
   [[nodiscard]] constexpr std::int32_t total() const noexcept {
@@ -62,14 +63,15 @@ struct Places {
   }
 };
 
-/// The places of a slot of `component`, with `pins` pins and batches of which `steps_in_flight` may be open.
+/// The places of a slot of `component`, with `pins` pins and batches of which `steps_in_flight` may be open. With
+/// `pages` that the engine hands out the aligned tier has none: its pages are common to all slots.
 ///
 /// A tier has a spare: a boundary that only unverified rows cross is written there and swapped in when it is accepted,
 /// so that a rejected verify never costs a boundary; and a state whose place the batch's own restore reads goes there,
 /// or is not kept where unverified boundaries need every spare.
 /// The aligned tier has as many spares as the per-token tier's unverified rows can cross boundaries, at least one.
 [[nodiscard]] constexpr Places places(Component const& component, bool entry_copy, std::int32_t steps_in_flight = 1,
-                                      std::int32_t pins = 0) noexcept {
+                                      std::int32_t pins = 0, std::int32_t pages = 0) noexcept {
   Places p;
   p.live = entry_copy ? 1 + steps_in_flight : 1;
   p.pins = pins;
@@ -77,7 +79,7 @@ struct Places {
     p.per_token = component.per_token;
     p.per_token_spares = 1 + pins;
   }
-  if (component.aligned > 0) {
+  if (component.aligned > 0 && pages == 0) {
     p.aligned = component.aligned;
     Position const crossings =
         component.quantum > 0 ? (component.per_token + component.quantum - 1) / component.quantum : 0;

@@ -25,6 +25,8 @@ struct RingOptions {
   std::int32_t per_token = 0;  // with a quantum above 1: a per-token tier as well, the states at tip-1 .. tip-per_token
   std::int32_t max_rows = 1;   // the most tokens of one `feed`
   bool entry_copy = false;     // one more state a slot: a feed that fails leaves the slot where it was
+  std::int32_t pins = 0;       // landings a slot that the engine places, in [0, 4096]: a state each, and a spare each
+                               // with a per-token tier; 0 is off
 };
 
 /// Keeps the last `Depth` boundaries of a `Plane`, one every `Quantum` tokens, and goes back to them.
@@ -53,7 +55,8 @@ class RollbackRing {
   /// How many states the plane must have room for.
   /// @throws std::invalid_argument naming the option and its allowed range
   [[nodiscard]] static std::int64_t states(RingOptions const& options) {
-    return std::int64_t{options.slots} * places(component(checked(options)), options.entry_copy).total();
+    return std::int64_t{options.slots} *
+           places(component(checked(options)), options.entry_copy, 1, options.pins).total();
   }
   /// The bytes of all states, for states of `state_bytes`; asked before anything exists. @throws as `states`
   [[nodiscard]] static std::size_t bytes(RingOptions const& options, std::size_t state_bytes) {
@@ -103,6 +106,25 @@ class RollbackRing {
   /// As `Books::clear`.
   [[nodiscard]] Verdict clear(Slot& slot) noexcept { return books_.clear(slot); }
 
+  /// As `Books::pin`. Copies nothing: the next feed that starts at `p`, or crosses it and is cut there, does, or the
+  /// next one where `p` was passed.
+  [[nodiscard]] Verdict pin(Slot slot, Position p) noexcept { return books_.pin(slot, p); }
+  /// As `Books::unpin`.
+  [[nodiscard]] Verdict unpin(Slot slot, Position p) noexcept { return books_.unpin(slot, p); }
+  /// As `Books::is_pinned`.
+  [[nodiscard]] bool is_pinned(Slot slot, Position p) const noexcept { return books_.is_pinned(slot, p); }
+  /// As `Books::fork`. Copies nothing: the next feed of `to` restores.
+  [[nodiscard]] Verdict fork(Slot from, Position p, Slot& to) noexcept { return books_.fork(from, p, to); }
+  /// As `Books::nearest_over`.
+  [[nodiscard]] Slot nearest_over(Position const* wanted, std::int32_t count, Landing& landing) const noexcept {
+    return books_.nearest_over(wanted, count, landing);
+  }
+  /// As `Books::lost`.
+  [[nodiscard]] std::int32_t lost(Slot slot, Position const* positions, std::int32_t count,
+                                  Position* lost) const noexcept {
+    return books_.lost(slot, positions, count, lost);
+  }
+
   /// Feeds `rows` tokens. `step(state, begin, end)` advances state number `state` by positions [begin, end) and returns
   /// whether it did; it is called once a stretch between two kept states.
   /// @return as `Feed::run`; after `chunk_failed` or an exception `outcome` tells where the slot is
@@ -131,12 +153,13 @@ class RollbackRing {
       detail::refuse_setup("RollbackRing: per_token must be at least 0, and 0 where Quantum is 1 (Depth says it then)");
     }
     if (o.max_rows < 1) detail::refuse_setup("RollbackRing: max_rows is the most tokens of a feed; at least 1");
-    // Twice the per-token tier: no more spares than that can be needed.
-    std::int64_t const most =
-        std::int64_t{Depth == dynamic_depth ? o.depth : Depth} + 2 * std::int64_t{o.per_token} + 4;
+    if (o.pins < 0 || o.pins > 4096) detail::refuse_setup("RollbackRing: pins must be in [0, 4096]");
+    // Twice the per-token tier and the pins: no more spares than that can be needed.
+    std::int64_t const most = std::int64_t{Depth == dynamic_depth ? o.depth : Depth} + 2 * std::int64_t{o.per_token} +
+                              2 * std::int64_t{o.pins} + 4;
     if (most > (max_state_rows - o.max_rows) / o.slots) {
       detail::refuse_setup(
-          "RollbackRing: slots, depth and per_token make more than 2^30 states: they are 32-bit indices");
+          "RollbackRing: slots, depth, per_token and pins make more than 2^30 states: they are 32-bit indices");
     }
     return o;
   }
@@ -156,6 +179,7 @@ class RollbackRing {
     books.max_rows = o.max_rows;
     books.max_chunks = o.max_rows;
     books.entry_copy = o.entry_copy;
+    books.pins = o.pins;
     books.components = {component(o)};
     return books;
   }

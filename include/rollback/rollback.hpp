@@ -1,4 +1,5 @@
-// Everything but the DSV4 instantiation (dsv4/memory.hpp) in one include.
+// The core in one include: all but saving (state_io.hpp, which needs xxHash), the DSV4 instantiation (dsv4/) and the
+// conformance suite (testing/).
 #pragma once
 
 #include <rollback/batch.hpp>

@@ -15,7 +15,7 @@ enum class Verdict : std::uint8_t {
   // who and where
   unknown_slot,        // the slot's index is out of range
   stale_slot,          // the slot was cleared since: its generation is older than the books'
-  in_flight,           // the slot has an open batch; commit or fail it first
+  in_flight,           // the slot has an open batch, or one that waits for `observe`; commit or fail it first
   negative_position,   // positions start at 0
   ahead_of_tip,        // the position has not been fed yet
   not_a_boundary,      // no tier keeps states at such positions: see `nearest`
@@ -32,12 +32,14 @@ enum class Verdict : std::uint8_t {
   beyond_context,       // a position at or past the largest context
   bad_unverified,       // unverified rows of a slot that the batch lacks, more than it has, or a negative number
   too_many_unverified,  // more than the per-token tier reaches: a commit of a prefix could not be served
+  shared_places,        // a relative batch of a slot whose places are not its own: shared, held, or pages
   cut_needed,           // a kept state falls inside a chunk of a plane that cannot deliver it there: see `next_cut`
 
   // plan
   unknown_ticket,     // not open: never begun, or closed
   unknown_chunk,      // the batch has no chunk of that index
   unknown_component,  // the books have no component of that index
+  unknown_window,     // the books have no window of that index
   shape_too_small,    // the chunk does not fit the shape: see `shape`
 
   // pins and forks
@@ -45,6 +47,20 @@ enum class Verdict : std::uint8_t {
   unknown_pin,  // the slot has no pin at the position
   same_slot,    // a slot cannot be forked into itself
   live_only,    // the state at the tip is in the live plane alone: pin it first
+
+  // pages
+  unknown_page,   // the component has no page of that number
+  page_given,     // the page was handed out already
+  no_free_page,   // no page is free for a state that is brought
+  restore_armed,  // the slot's next batch restores the state
+
+  // save and load
+  io_failed,        // the engine's sink or source said that it did not write or read
+  not_a_state,      // what is read does not begin as a saved state does
+  unknown_version,  // a version of the format that this library does not read
+  other_layout,     // saved by an engine whose model, components, windows or layers differ
+  damaged,          // a checksum is wrong, or what is read contradicts itself
+  bad_layout,       // the engine's own layout: layers below 0, no row_bytes, or a cache where no blocks are emitted
 
   // settle, commit, fail
   out_of_order,   // chunks settle in order, each once; a slot's batches commit and fail in order
@@ -94,6 +110,8 @@ enum class Verdict : std::uint8_t {
       return "the unverified rows do not match the batch";
     case Verdict::too_many_unverified:
       return "more unverified rows than the per-token tier reaches";
+    case Verdict::shared_places:
+      return "the slot's places are shared, held or pages, so that its positions must be known";
     case Verdict::cut_needed:
       return "a kept state falls inside a chunk: cut there";
     case Verdict::unknown_ticket:
@@ -102,6 +120,8 @@ enum class Verdict : std::uint8_t {
       return "the batch has no such chunk";
     case Verdict::unknown_component:
       return "there is no such component";
+    case Verdict::unknown_window:
+      return "there is no such window";
     case Verdict::shape_too_small:
       return "the chunk does not fit the shape";
     case Verdict::live_only:
@@ -112,6 +132,26 @@ enum class Verdict : std::uint8_t {
       return "the slot has no pin at the position";
     case Verdict::same_slot:
       return "a slot cannot be forked into itself";
+    case Verdict::unknown_page:
+      return "the component has no such page";
+    case Verdict::page_given:
+      return "the page was handed out already";
+    case Verdict::no_free_page:
+      return "no page is free for the state";
+    case Verdict::restore_armed:
+      return "the slot's next batch restores the state";
+    case Verdict::io_failed:
+      return "the engine could not write or read";
+    case Verdict::not_a_state:
+      return "this is not a saved state";
+    case Verdict::unknown_version:
+      return "a version of the format that is not known";
+    case Verdict::other_layout:
+      return "the state was saved with another model or layout";
+    case Verdict::damaged:
+      return "the saved state is damaged";
+    case Verdict::bad_layout:
+      return "the layout's layers are not possible";
     case Verdict::out_of_order:
       return "chunks and batches settle in order, each once";
     case Verdict::not_settled:
@@ -132,9 +172,9 @@ enum class Verdict : std::uint8_t {
 enum class Tier : std::uint8_t {
   none,       // there is no landing
   start,      // position 0: an empty state
-  tip,        // nothing to go back over
+  tip,        // no kept state is read: the tip itself, or any landing of books that have windows alone
   per_token,  // the states at tip-1 .. tip-depth
-  aligned,    // the last boundaries, one every quantum
+  aligned,    // the last boundaries, one every quantum; also where every component is empty
   pin,        // a landing that the engine placed
 };
 

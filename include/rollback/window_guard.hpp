@@ -70,6 +70,17 @@ class WindowGuard {
     lowest = std::min(lowest, p);
   }
 
+  /// The sequence goes on from `end`, which nobody fed: rows [oldest, end) are the engine's word.
+  void adopt(std::int32_t slot, Position oldest, Position end) noexcept {
+    lowest_[static_cast<std::size_t>(slot)] = std::max(oldest, end - window_.rows);
+  }
+
+  /// The rows that a query at `p` reads below itself are there again: copied into the ring.
+  void restore(std::int32_t slot, Position p) noexcept {
+    Position& lowest = lowest_[static_cast<std::size_t>(slot)];
+    lowest = std::min(lowest, std::max(p - (window_.window - 1), Position{0}));
+  }
+
   /// Takes back a `write` that never happened.
   void unwrite(std::int32_t slot, Position lowest_before) noexcept {
     lowest_[static_cast<std::size_t>(slot)] = lowest_before;

@@ -2,8 +2,8 @@
 
 #include "bpe_vocabulary.hpp"
 #include "catch.hpp"
-#include "gguf_builder.hpp"
 #include "file_refusal.hpp"
+#include "gguf_builder.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,8 +1,8 @@
 #include "gguf.hpp"
 
 #include "catch.hpp"
-#include "gguf_builder.hpp"
 #include "file_refusal.hpp"
+#include "gguf_builder.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include "input_files.hpp"
 
 #include "catch.hpp"
-#include "gguf_builder.hpp"
 #include "file_refusal.hpp"
+#include "gguf_builder.hpp"
 
 #include <unistd.h>
 #include <cstdio>

@@ -2,9 +2,9 @@
 #include "model.hpp"
 
 #include "catch.hpp"
+#include "file_refusal.hpp"
 #include "input_files.hpp"
 #include "random_values.hpp"
-#include "file_refusal.hpp"
 #include "small_model.hpp"
 #include "tiny_model.hpp"
 

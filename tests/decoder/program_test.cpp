@@ -241,6 +241,15 @@ TEST_CASE("inspect shows what whole rings of rows take for both released models"
   CHECK(file.parsed().at("hyper_parameters").at("ratios") == json({0, 0, 4, 128, 4, 128}));
   CHECK(file.parsed().at("hyper_parameters").at("head_width") == 64);
 
+  CHECK_FALSE(contains(table.out, " pins "));
+  std::string const in_flight = "--preset flash --rs-seq 1 --pins 3 --steps-in-flight 4 --entry-copy";
+  CHECK(contains(run("inspect " + in_flight).out, " pins "));
+  for (json const& path : json::parse(run("inspect --json " + in_flight).out).at("bytes").at("paths")) {
+    bool const states = path.at("path").get<std::string>().find("state") != std::string::npos;
+    auto const plane = path.at("plane").get<std::int64_t>();
+    CHECK(path.at("pins") == (states ? 3 * plane : 0));
+    CHECK(path.at("entry_copy") == (states ? 4 * plane : 0));
+  }
   Run const impossible = run("inspect --preset flash --rs-aligned 65536 --slots 65536");
   CHECK(impossible.exit_code == 3);
   CHECK(impossible.out.empty());
@@ -299,4 +308,49 @@ TEST_CASE("replay without tiers starts over and goes on") {
     CHECK(contains(on.out, "per-token"));
     CHECK(contains(on.out, "max |logit difference| from fresh runs: 0\n"));
   }
+}
+
+TEST_CASE("replay goes on from what an earlier run saved as if it had never ended") {
+  std::string const chat = content_of(chats + "/regenerate_answer.jsonl");
+  std::size_t half = 0;
+  for (int line = 0; line < 9; ++line) half = chat.find('\n', half) + 1;
+  std::string const saved = (scratch.path / "saved").string();
+  std::string const replay = "replay --json -m " + model + " --chat ";
+  Run const before = run(replay + scratch.file("before.jsonl", chat.substr(0, half)) + " --save " + saved);
+  CHECK(before.exit_code == 0);
+  std::string const second = scratch.file("after.jsonl", chat.substr(half));
+  Run const after = run(replay + second + " --check --load " + saved);
+  CHECK(after.exit_code == 0);
+  json const went_on = after.parsed();
+  CHECK(went_on.at("largest_difference") == 0);
+  json const whole = run(replay + chats + "/regenerate_answer.jsonl").parsed().at("requests");
+  json parts = before.parsed().at("requests");
+  for (json const& request : went_on.at("requests")) parts.push_back(request);
+  REQUIRE(parts.size() == whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    INFO("request " << i + 1);
+    for (char const* key : {"held", "divergence", "landing", "tier", "fed", "answer"}) {
+      CHECK(parts[i].at(key) == whole[i].at(key));
+    }
+  }
+
+  std::string const content = content_of(saved);
+  std::string const damaged = scratch.file("damaged", content.substr(0, content.size() - 9));
+  for (std::string const& path : {damaged, second, std::string("/no/such/file"), scratch.path.string()}) {
+    INFO(path);
+    Run const r = run(replay + second + " --load " + path);
+    CHECK(r.exit_code == 3);
+    CHECK(r.out.empty());
+    CHECK(contains(r.err, path + ": "));
+  }
+  Run const unwritable = run(replay + second + " --save /no/such/folder/file");
+  CHECK(unwritable.exit_code == 3);
+  CHECK(unwritable.parsed().at("requests").size() == 9);  // what was served is reported all the same
+  std::string const limited = "trap '' XFSZ; ulimit -f 500; " + std::string(DSV4_DECODER) + " " + replay + second +
+                              " --save " + saved + " >/dev/null 2>" + (scratch.path / "limited").string();
+  int const status = std::system(limited.c_str());
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 3);
+  CHECK(contains(content_of((scratch.path / "limited").string()), saved + ": cannot be written"));
+  CHECK(content_of(saved) == content);
 }

@@ -59,7 +59,7 @@ inline std::vector<float> readable_state(rollback::dsv4::Memory& memory, std::in
 
 /// Whether two lists of values are the same bit by bit.
 inline bool same_bits(std::vector<float> const& a, std::vector<float> const& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 /// Overwrites every value of the memory, of all slots.
@@ -105,7 +105,8 @@ inline void poison_unreadable(rollback::dsv4::Memory& memory, std::int32_t slot,
       rollback::RowMap const& map = memory.row_map(compressor);
       std::int64_t const width = memory.width(compressor);
       std::int64_t const first = map.live + slot * map.live_slot_stride;
-      std::int64_t const rows = (options.entry_copy ? 2 : 1) * rollback::dsv4::Memory::geometry(compressor).rows;
+      std::int64_t const rows =
+          (options.entry_copy ? 1 + options.steps_in_flight : 1) * rollback::dsv4::Memory::geometry(compressor).rows;
       std::fill_n(view.kv + first * width, rows * width, value);
       std::fill_n(view.score + first * width, rows * width, value);
       std::int64_t const pooled = memory.pooled(compressor);

@@ -74,15 +74,6 @@ inline std::vector<Landing> landings(Books const& books, Slot slot) {
   return out;
 }
 
-inline std::vector<Position> listed(Books const& books, Slot slot) {
-  std::vector<Position> out;
-  for (Landing const& landing : landings(books, slot)) out.push_back(landing.position);
-  return out;
-}
-inline std::vector<Position> listed(Engine const& engine, std::size_t s) {
-  return listed(engine.books, engine.slot(s));
-}
-
 /// The multiples of `quantum` in [first, last].
 inline std::vector<Position> multiples(Position quantum, Position first, Position last) {
   std::vector<Position> out;

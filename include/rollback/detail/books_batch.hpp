@@ -1,4 +1,4 @@
-// The way of a batch: opened, settled chunk by chunk, committed slot by slot, or failed.
+// The way of a batch: opened, settled chunk by chunk, committed slot by slot.
 #pragma once
 
 #include <rollback/books.hpp>
@@ -71,7 +71,6 @@ inline Verdict Books::check_rows(Batch const& batch, OpenBatch& open_batch, std:
     open_batch.entry_of_row[row] = OpenBatch::none;
     if (slot.index < 0) continue;
     Position const p = batch.positions[i];
-    open_batch.position_of_row[row] = p;
     if (bad_row != nullptr) *bad_row = i;
     Verdict const verdict = known(slot);
     if (verdict != Verdict::accepted) return verdict;
@@ -82,13 +81,16 @@ inline Verdict Books::check_rows(Batch const& batch, OpenBatch& open_batch, std:
       open = {};
       open.slot = slot.index;
       open.span.begin = open.span.end = head(slot);
+      Verdict const waits = check_pending(batch, open);
+      if (waits != Verdict::accepted) return waits;
     }
     OpenSlot& open = open_batch.slots[static_cast<std::size_t>(entry)];
+    Position const next = batch.relative ? open.span.end - open.span.begin : open.span.end;
     if (p < 0) return Verdict::negative_position;
-    if (p < open.span.end) return Verdict::position_repeated;
-    if (p > open.span.end) return Verdict::position_gap;
-    if (max_context_ > 0 && p >= max_context_) return Verdict::beyond_context;
-    ++open.span.end;
+    if (p < next) return Verdict::position_repeated;
+    if (p > next) return Verdict::position_gap;
+    if (open.span.end >= end_of_context()) return Verdict::beyond_context;
+    open_batch.position_of_row[row] = open.span.end++;
     open_batch.entry_of_row[row] = entry;
   }
   if (bad_row != nullptr) *bad_row = -1;
@@ -118,7 +120,7 @@ inline Verdict Books::check_unverified(Batch const& batch, OpenBatch& open_batch
   }
   for (std::int32_t e = 0; e < open_batch.count; ++e) {
     OpenSlot& open = open_batch.slots[static_cast<std::size_t>(e)];
-    for (std::int32_t i = 0; i < open_count_; ++i) {
+    for (std::int32_t i = 0; i < open_count_ && !open.pending; ++i) {
       OpenSlot const* const older =
           batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])].find(open.slot);
       if (older != nullptr && older->unverified > 0) {
@@ -149,13 +151,15 @@ inline void Books::index_rows(OpenBatch& batch) noexcept {
   }
 }
 
-// Whether the chunks end where a plane that is overwritten in place must be copied.
+// Whether the chunks end where a plane that is overwritten in place must be copied: if pending, anywhere.
 inline Verdict Books::check_cuts(OpenBatch const& batch) const noexcept {
+  bool const in_place = std::any_of(components_.begin(), components_.end(),
+                                    [](ComponentState const& c) { return !c.component.states_inside_chunk; });
   for (std::int32_t e = 0; e < batch.count; ++e) {
     OpenSlot const& open = batch.slots[static_cast<std::size_t>(e)];
     Slot const slot = this->slot(open.slot);
     for (Position from = open.span.begin; from < open.span.end;) {
-      Position const cut = next_cut(slot, from, open.span.end);
+      Position const cut = open.pending && in_place ? from + 1 : next_cut(slot, from, open.span.end);
       if (cut < open.span.end &&
           batch.chunk_of_row(batch.row_of(open, cut - 1)) == batch.chunk_of_row(batch.row_of(open, cut))) {
         return Verdict::cut_needed;
@@ -189,8 +193,14 @@ inline Verdict Books::begin(Batch const& batch, Ticket& ticket, std::int32_t* ba
   }
 
   open_batch.forget_pages(tiers_.size());
+  open_batch.pending = 0;
   for (std::int32_t e = 0; e < open_batch.count; ++e) {
-    open_slot(open_batch, index, open_batch.slots[static_cast<std::size_t>(e)]);
+    OpenSlot& open = open_batch.slots[static_cast<std::size_t>(e)];
+    SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
+    if (open.pending) ++open_batch.pending, ++s.pending;
+    open_slot(open_batch, index, open);
+    ++s.open;
+    s.head = open.span.end;
   }
   open_batch.is_open = true;
   open_batch.settled = 0;
@@ -201,11 +211,18 @@ inline Verdict Books::begin(Batch const& batch, Ticket& ticket, std::int32_t* ba
   return Verdict::accepted;
 }
 
-// Chooses where the batch keeps what states of the slot, and unlists what it may overwrite.
+// Chooses where the batch keeps what states of the slot, and unlists what it may overwrite. Where it starts must be
+// known, or else only the window rows are unlisted.
 inline void Books::open_slot(OpenBatch& batch, std::int32_t index, OpenSlot& open) noexcept {
+  for (std::size_t w = 0; w < guards_.size(); ++w) {
+    open.lowest_before[w] = guards_[w].lowest(open.slot);
+    if (open.pending) guards_[w].write(open.slot, open.span.end);
+  }
+  if (open.pending) return;
   SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
   Position const begin = open.span.begin;
-  open.span.armed = s.open == 0 && armed(s);
+  bool const first = !older_has(batch, open.slot);  // nothing of the slot is in flight
+  open.span.armed = first && armed(s);
   open.first_chunk = batch.chunk_of_row(batch.row_of(open, begin));
   open.last_chunk = batch.chunk_of_row(batch.row_of(open, open.span.end - 1));
   open.live_from = open.live_to = s.live_place;
@@ -217,11 +234,15 @@ inline void Books::open_slot(OpenBatch& batch, std::int32_t index, OpenSlot& ope
   detail::Pin* const pins_begin = pins_.begin(open.slot);
   detail::Pin* const pins_end = pins_.end(open.slot);
   for (detail::Pin* pin = pins_begin; pin != pins_end; ++pin) {
-    if (pin->phase != detail::Pin::Phase::wanted || pin->position > open.span.end) continue;
-    if (pin->position < begin && !all_kept(open.slot, pin->position)) {
-      pins_.remove(*pin);  // the state was lost before it could be copied
+    bool const due = pin->phase == detail::Pin::Phase::wanted && pin->position <= open.span.end;
+    if (!due || !pins_.writable(*pin)) continue;
+    bool const passed = pin->position < begin;
+    if (passed && !first) continue;  // an older batch may give the state up before the copy is made
+    bool const rows_lost = pin_windows_ && uncovered_window(open.slot, pin->position) >= 0;
+    if (passed && (rows_lost || !all_kept(open.slot, pin->position))) {
+      pins_.remove(*pin);  // the state, or a window row, was lost before it could be copied
     } else {
-      pins_.stage(*pin, index);
+      pins_.stage(*pin, index, pin_windows_);
     }
   }
   // Sources of copies stay until the copies are made: of restores that have yet to run, and of pins.
@@ -241,12 +262,15 @@ inline void Books::open_slot(OpenBatch& batch, std::int32_t index, OpenSlot& ope
                     [&](Position q, std::int32_t page) { batch.set_page(t, open, q, page); });
   }
   for (std::size_t w = 0; w < guards_.size(); ++w) {
-    open.lowest_before[w] = guards_[w].lowest(open.slot);
+    open.window_source[w] = {};
+    if (pin_windows_ && open.span.armed &&
+        !guards_[w].covers(open.slot, begin)) {  // a pin was landed on that has the rows
+      std::int32_t const page = pins_.rows_page_of(open.slot, begin);
+      open.window_source[w] = {page / pins(), page % pins()};
+      guards_[w].restore(open.slot, begin);
+    }
     guards_[w].write(open.slot, open.span.end);
   }
-  open.closed = false;
-  ++s.open;
-  s.head = open.span.end;
   s.live_place = open.live_to;
 }
 
@@ -267,6 +291,7 @@ inline Verdict Books::settle(Ticket const& ticket, std::int32_t chunk) noexcept 
 // The batch is over for the slot: what it kept up to `limit` is listed, in every tier and pin.
 template <class WrittenAt>
 void Books::resolve(std::int32_t batch, OpenSlot const& open, Position limit, WrittenAt written) noexcept {
+  if (open.pending) return;
   OpenBatch const& b = batches_[static_cast<std::size_t>(batch)];
   for (std::size_t t = 0; t < tiers_.size(); ++t) {
     tiers_[t].resolve(
@@ -282,6 +307,7 @@ void Books::resolve(std::int32_t batch, OpenSlot const& open, Position limit, Wr
 inline void Books::close(OpenBatch& batch, OpenSlot& open) noexcept {
   SlotState& s = slot_states_[static_cast<std::size_t>(open.slot)];
   open.closed = true;
+  if (open.pending) --s.pending, --batch.pending;
   batch.entry_of_slot[static_cast<std::size_t>(open.slot)] = OpenBatch::none;
   if (--s.open == 0) s.head = s.tip;
   if (--batch.unclosed > 0) return;
@@ -292,158 +318,65 @@ inline void Books::close(OpenBatch& batch, OpenSlot& open) noexcept {
   --open_count_;
 }
 
-// Takes the slot out of every batch that still has it. What these write, now or later, nobody lists.
-inline void Books::abandon(std::int32_t slot) noexcept {
+// Calls f(index of the batch, open slot) for every batch that still has the slot, the oldest first, and closes it
+// there.
+template <class F>
+void Books::close_all(std::int32_t slot, F f) noexcept {
   for (std::int32_t i = 0; i < open_count_;) {
     std::int32_t const index = by_age_[static_cast<std::size_t>(i)];
     OpenBatch& batch = batches_[static_cast<std::size_t>(index)];
     OpenSlot* const open = batch.find(slot);
-    if (open != nullptr) {
-      resolve(index, *open, slot_states_[static_cast<std::size_t>(slot)].tip,
-              [](Position) { return detail::Written::torn; });
-      close(batch, *open);
-    }
-    if (i < open_count_ && by_age_[static_cast<std::size_t>(i)] == index) ++i;
+    if (open != nullptr) f(index, *open);
+    if (open == nullptr || batch.unclosed > 1) ++i;  // else the batch is open no more
+    if (open != nullptr) close(batch, *open);
   }
 }
 
+// Takes the slot out of every batch that still has it. What these write, now or later, nobody lists.
+inline void Books::abandon(std::int32_t slot) noexcept {
+  close_all(slot, [&](std::int32_t index, OpenSlot const& open) {
+    resolve(index, open, slot_states_[static_cast<std::size_t>(slot)].tip,
+            [](Position) { return detail::Written::torn; });
+  });
+}
+
 inline Verdict Books::commit(Ticket const& ticket, Slot slot, Position accepted) noexcept {
-  OpenBatch* const batch = find(ticket);
+  Verdict const verdict = can_commit(ticket, slot, accepted);
+  if (verdict != Verdict::accepted) return verdict;
+  if (slot_states_[static_cast<std::size_t>(slot.index)].pending > 0) return Verdict::in_flight;
+  accept(ticket, slot, accepted);
+  return Verdict::accepted;
+}
+
+inline Verdict Books::can_commit(Ticket const& ticket, Slot slot, Position accepted) const noexcept {
+  OpenBatch const* const batch = find(ticket);
   if (batch == nullptr) return Verdict::unknown_ticket;
   Verdict const verdict = known(slot);
   if (verdict != Verdict::accepted) return verdict;
-  OpenSlot* const open = batch->find(slot.index);
+  OpenSlot const* const open = batch->find(slot.index);
   if (open == nullptr) return Verdict::slot_not_open;
   if (open->last_chunk >= batch->settled) return Verdict::not_settled;
   if (accepted < open->span.verified || accepted > open->span.end) return Verdict::outside_batch;
-  if (older_has(*batch, slot.index)) return Verdict::out_of_order;
+  return older_has(*batch, slot.index) ? Verdict::out_of_order : Verdict::accepted;
+}
 
+// Commits what can be. Pending batches go on from the position; others fall with what they went on from.
+inline void Books::accept(Ticket const& ticket, Slot slot, Position accepted) noexcept {
+  OpenBatch* const batch = find(ticket);
+  OpenSlot* const open = batch->find(slot.index);
   SlotState& s = slot_states_[static_cast<std::size_t>(slot.index)];
   resolve(ticket.index, *open, accepted, [](Position) { return detail::Written::whole; });
   bool const copy_undoes = accepted == open->span.begin && open->live_to != open->live_from;
   Position const end = open->span.end;
-  bool const alone = s.open == 1;
-  if (alone || accepted < end) s.live_place = copy_undoes ? open->live_from : open->live_to;
+  if (accepted < end) s.live_place = copy_undoes ? open->live_from : open->live_to;
   s.live = copy_undoes ? open->span.begin : end;
   s.tip = accepted;
   close(*batch, *open);
-  if (accepted < end && !alone) {
-    abandon(slot.index);
-    if (!copy_undoes) s.live = -1;  // younger batches advance it
-  }
+  if (accepted < end && s.pending == 0) abandon(slot.index);  // younger batches went on from rows that are rejected
+  Position const shift = accepted - end;
+  forget_pending_rows(slot.index);
   land(slot.index, accepted);
-  return Verdict::accepted;
-}
-
-inline Verdict Books::fail(Ticket const& ticket, std::int32_t first_bad, BadChunk state, Outcomes& outcomes) noexcept {
-  OpenBatch* const batch = find(ticket);
-  if (batch == nullptr) return Verdict::unknown_ticket;
-  if (first_bad < 0 || first_bad > batch->chunks) return Verdict::unknown_chunk;
-  if (first_bad < batch->settled) return Verdict::below_settled;
-  std::int32_t age = 0;
-  while (by_age_[static_cast<std::size_t>(age)] != ticket.index) ++age;
-  for (std::int32_t i = age; i < open_count_; ++i) {
-    OpenBatch const& failing = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
-    for (std::int32_t e = 0; e < failing.count; ++e) {
-      OpenSlot const& open = failing.slots[static_cast<std::size_t>(e)];
-      if (!open.closed && older_has(*batch, open.slot)) return Verdict::out_of_order;
-    }
-  }
-
-  outcomes.count = 0;
-  while (open_count_ > age) {  // slot by slot, until no batch from this one on is open
-    OpenBatch& oldest = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(age)])];
-    OpenSlot const& open =
-        *std::find_if(oldest.slots.begin(), oldest.slots.end(), [](auto const& o) { return !o.closed; });
-    Outcome const outcome = fail_slot(open.slot, first_bad, *batch, state);
-    if (outcomes.count < outcomes.capacity) outcomes.data[outcomes.count] = outcome;
-    ++outcomes.count;
-  }
-  return Verdict::accepted;
-}
-
-// Ends all batches that have the slot: `failed` at its chunk `first_bad`, younger ones at what was settled.
-inline Outcome Books::fail_slot(std::int32_t slot, std::int32_t first_bad, OpenBatch const& failed,
-                                BadChunk state) noexcept {
-  SlotState& s = slot_states_[static_cast<std::size_t>(slot)];
-  bool started = false;   // whether the slot's oldest batch was seen
-  Position good_end = 0;  // rows below it ran, those up to torn_end may have, the others did not
-  Position torn_end = 0;
-  Position verified = 0;  // rows from here on may have been rejected
-  OpenSlot first{};       // the slot's rows in its oldest batch
-  for (std::int32_t i = 0; i < open_count_; ++i) {
-    OpenBatch const& batch = batches_[static_cast<std::size_t>(by_age_[static_cast<std::size_t>(i)])];
-    OpenSlot const* const open = batch.find(slot);
-    if (open == nullptr) continue;
-    std::int32_t const bad = &batch == &failed ? first_bad : batch.settled;
-    Position const good = batch.end_of_rows(*open, batch.chunk_begin(bad));
-    Position const torn = state == BadChunk::may_have_run ? open->span.end
-                          : state == BadChunk::ran_last && &batch == &failed
-                              ? batch.end_of_rows(*open, batch.chunk_begin(bad + 1))
-                              : good;
-    if (!started) {
-      first = *open;
-      good_end = good;
-      torn_end = torn;
-      verified = open->span.verified;
-      started = true;
-      continue;
-    }
-    if (verified == open->span.begin) verified = open->span.verified;
-    if (torn > open->span.begin) torn_end = torn;
-    if (good_end == open->span.begin) good_end = good;
-  }
-  Position const entry = first.span.begin;
-  bool const all_known = torn_end == good_end;
-  bool const touched = torn_end > entry;
-
-  bool entry_window = true;
-  for (std::size_t w = 0; w < guards_.size(); ++w) {
-    guards_[w].unwrite(slot, first.lowest_before[w]);
-    if (touched) guards_[w].write(slot, torn_end);
-    entry_window = entry_window && guards_[w].covers(slot, entry);
-  }
-  // The empty state needs no copy to be kept.
-  bool const entry_copied = entry_window && (first.live_to != first.live_from || (entry_copy_ && entry == 0));
-  // A younger batch may have been given the place of the restore's source, once the restore was known to have run.
-  bool const entry_armed = entry_window && first.span.armed && all_kept(slot, entry);
-  // A slot that goes back to its entry lists nothing above it, or what it lists would push older states out, and a
-  // spare might take the place of an armed restore's source.
-  Position const limit = entry_copied || entry_armed ? entry : std::min(good_end, verified);
-
-  std::int32_t live_to = first.live_to;  // of the youngest batch that ran, if all that ran is known
-  for (std::int32_t i = 0; i < open_count_;) {
-    std::int32_t const index = by_age_[static_cast<std::size_t>(i)];
-    OpenBatch& batch = batches_[static_cast<std::size_t>(index)];
-    OpenSlot* const open = batch.find(slot);
-    if (open != nullptr) {
-      if (good_end > open->span.begin) live_to = open->live_to;
-      resolve(index, *open, limit, [&](Position q) {
-        Position const row = std::max(q - 1, open->span.begin);  // writes it; the first row writes the state at entry
-        return row < good_end   ? detail::Written::whole
-               : row < torn_end ? detail::Written::torn
-                                : detail::Written::untouched;
-      });
-      close(batch, *open);
-    }
-    if (i < open_count_ && by_age_[static_cast<std::size_t>(i)] == index) ++i;
-  }
-  Position tip = entry;
-  s.live_place = first.live_from;
-  if (!touched || entry_copied) {
-    // the plane at entry was never written: nothing to do but to forget the copy
-  } else if (entry_armed) {
-    s.live = -1;  // the restore's source is still there, and so is the restore
-  } else if (all_known && good_end <= verified) {
-    tip = good_end;
-    s.live = good_end;
-    s.live_place = live_to;
-  } else {
-    tip = joint_floor(slot, limit).position;
-    s.live = -1;
-  }
-  land(slot, tip);
-  return {this->slot(slot), tip, armed(s), reach(this->slot(slot))};
+  place_pending(slot.index, shift);
 }
 
 }  // namespace v0_1

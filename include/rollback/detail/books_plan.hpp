@@ -38,24 +38,39 @@ void Books::for_each_span(OpenBatch const& batch, std::int32_t chunk, F f) const
 
 // A page of a tier as a place of a component; `base` is the tier's first kept place there.
 inline Books::KeptPlace Books::place_in(std::int32_t tier, std::int32_t page, std::int32_t base) const noexcept {
-  std::int32_t const places = tiers_[static_cast<std::size_t>(tier)].places();
-  return {page / places, base + page % places};
+  detail::TierTable const& table = tiers_[static_cast<std::size_t>(tier)];
+  if (table.common()) return {-1, page};
+  return {page / table.places(), base + page % table.places()};
+}
+
+// The first row of a kept place. In 64 bits: a map of rows that 32 bits cannot name is wrong, but must not be
+// undefined.
+inline std::int64_t Books::kept_row(RowMap const& map, KeptPlace kept) noexcept {
+  if (kept.slot < 0) return map.page + std::int64_t{kept.place} * map.page_stride;
+  return map.kept + std::int64_t{kept.slot} * map.kept_slot_stride + std::int64_t{kept.place} * map.kept_place_stride;
 }
 
 // Where a component keeps the state at p: in whichever tier, or in a pin; nowhere where it is empty there.
 inline Books::KeptPlace Books::kept_place(std::int32_t component, std::int32_t slot, Position p) const noexcept {
+  KeptPlace places[max_kept_places];
+  return kept_places(component, slot, p, places) > 0 ? places[0] : KeptPlace{};
+}
+
+// All places where a component keeps the state at p; how many there are. The empty state is kept nowhere.
+inline std::int32_t Books::kept_places(std::int32_t component, std::int32_t slot, Position p,
+                                       KeptPlace* places) const noexcept {
   ComponentState const& c = components_[static_cast<std::size_t>(component)];
-  if (c.per_token_tier >= 0) {
-    std::int32_t const page = tiers_[static_cast<std::size_t>(c.per_token_tier)].page_of(slot, p);
-    if (page >= 0) return place_in(c.per_token_tier, page, 0);
-  }
-  if (c.aligned_tier >= 0) {
-    std::int32_t const page = tiers_[static_cast<std::size_t>(c.aligned_tier)].page_of(slot, p);
-    if (page >= 0) return place_in(c.aligned_tier, page, c.aligned_base);
-  }
-  if (c.component.empty_at > 0 && p % c.component.empty_at == 0) return {};
+  if (c.component.empty_at > 0 && p % c.component.empty_at == 0) return 0;
+  std::int32_t count = 0;
+  auto const add_tier = [&](std::int32_t tier, std::int32_t base) {
+    std::int32_t const page = tier >= 0 ? tiers_[static_cast<std::size_t>(tier)].page_of(slot, p) : -1;
+    if (page >= 0) places[count++] = place_in(tier, page, base);
+  };
+  add_tier(c.aligned_tier, c.aligned_base);  // first what can be held
   std::int32_t const page = pins() > 0 ? pins_.page_of(slot, p) : -1;
-  return page >= 0 ? KeptPlace{page / pins(), c.pin_base + page % pins()} : KeptPlace{};
+  if (page >= 0) places[count++] = {page / pins(), c.pin_base + page % pins()};
+  add_tier(c.per_token_tier, 0);
+  return count;
 }
 
 // Whether every component has the state at p, or is empty there.
@@ -77,17 +92,17 @@ void Books::for_each_restore(OpenBatch const& batch, std::int32_t component, Ope
   Position const begin = open.span.begin;
   KeptPlace const none;
   KeptPlace const source = open.source[component];
-  bool const empty = begin == 0 || (open.span.armed && source.place < 0);
+  bool const empty = begin == 0 || (c.component.empty_at > 0 && begin % c.component.empty_at == 0);
+  // A plane that is overwritten in place starts anew wherever it is empty: a state that was loaded there has no bytes.
   // Of a ring of rows nothing is readable at an empty position, so there is nothing to reset either, but at 0.
   if (begin == 0 || source.place >= 0 || (empty && !c.component.states_inside_chunk)) {
     f(source, -1, none, open.live_to);
   } else if (!empty && open.live_to != open.live_from) {
     f(none, open.live_from, none, open.live_to);
   }
-  if (begin == 0) return;
   // A plane overwritten in place gives its state at entry only before it is advanced.
-  std::int32_t const live_source = empty || source.place >= 0 ? -1 : open.live_from;
-  if (!c.component.states_inside_chunk && c.per_token_tier >= 0) {
+  std::int32_t const live_source = source.place >= 0 ? -1 : open.live_from;
+  if (!empty && !c.component.states_inside_chunk && c.per_token_tier >= 0) {
     std::int32_t const page = batch.page(static_cast<std::size_t>(c.per_token_tier), open, begin);
     if (page >= 0) f(source, live_source, place_in(c.per_token_tier, page, 0), -1);
   }
@@ -97,16 +112,23 @@ void Books::for_each_restore(OpenBatch const& batch, std::int32_t component, Ope
   });
 }
 
+// Calls f(pin) for each pin that the batch keeps.
+template <class F>
+void Books::for_each_staged(OpenBatch const& batch, OpenSlot const& open, F f) const noexcept {
+  auto const index = static_cast<std::int32_t>(&batch - batches_.data());
+  for (detail::Pin const* pin = pins_.begin(open.slot); pin != pins_.end(open.slot); ++pin) {
+    if (pin->phase == detail::Pin::Phase::staged && pin->ticket == index) f(*pin);
+  }
+}
+
 // Calls f(position, kept place) for each pin that the batch keeps a component's state for.
 template <class F>
 void Books::for_each_pin(OpenBatch const& batch, std::int32_t component, OpenSlot const& open, F f) const noexcept {
   ComponentState const& c = components_[static_cast<std::size_t>(component)];
-  auto const index = static_cast<std::int32_t>(&batch - batches_.data());
-  for (detail::Pin const* pin = pins_.begin(open.slot); pin != pins_.end(open.slot); ++pin) {
-    if (pin->phase != detail::Pin::Phase::staged || pin->ticket != index) continue;
-    if (c.component.empty_at > 0 && pin->position % c.component.empty_at == 0) continue;
-    f(pin->position, KeptPlace{pin->page / pins(), c.pin_base + pin->page % pins()});
-  }
+  for_each_staged(batch, open, [&](detail::Pin const& pin) {
+    if (c.component.empty_at > 0 && pin.position % c.component.empty_at == 0) return;
+    f(pin.position, KeptPlace{pin.page / pins(), c.pin_base + pin.page % pins()});
+  });
 }
 
 // Calls f(position, kept place) for each state that is kept out of the chunk.
@@ -149,6 +171,7 @@ inline Verdict Books::shape(Ticket const& ticket, std::int32_t chunk, Shape& out
   OpenBatch const* const batch = find(ticket);
   if (batch == nullptr) return Verdict::unknown_ticket;
   if (chunk < 0 || chunk >= batch->chunks) return Verdict::unknown_chunk;
+  if (is_pending(*batch, chunk)) return Verdict::in_flight;
   out = {};
   out.rows = batch->chunk_ends[static_cast<std::size_t>(chunk)] - batch->chunk_begin(chunk);
   for_each_span(*batch, chunk, [&out](OpenSlot const&, ChunkSpan const&) { ++out.sequences; });
@@ -156,6 +179,10 @@ inline Verdict Books::shape(Ticket const& ticket, std::int32_t chunk, Shape& out
     ComponentShape const n = count(*batch, c, chunk);
     out.components[c] = {detail::power_of_two_at_least(n.restores), detail::power_of_two_at_least(n.snapshots),
                          detail::power_of_two_at_least(n.blocks)};
+  }
+  for (std::int32_t w = 0; w < windows(); ++w) {
+    ComponentShape const n = count_window(*batch, w, chunk);
+    out.windows[w] = {detail::power_of_two_at_least(n.restores), detail::power_of_two_at_least(n.snapshots), 0};
   }
   return Verdict::accepted;
 }
@@ -168,14 +195,21 @@ inline Shape Books::worst_shape(std::int32_t rows, std::int32_t sequences) const
   std::int64_t const s = out.sequences;
   for (std::size_t i = 0; i < components_.size(); ++i) {
     Component const& c = components_[i].component;
-    Places const p = places(static_cast<std::int32_t>(i));
-    std::int64_t const restores = (!c.states_inside_chunk && c.per_token > 0 ? 2 * s : s) + s * p.pins;
-    std::int64_t snapshots = s * p.pins;
+    std::int64_t const restores = (!c.states_inside_chunk && c.per_token > 0 ? 2 * s : s) + s * pins();
+    std::int64_t snapshots = s * pins();
     if (c.per_token > 0) snapshots += std::min(n + s, s * (c.per_token + std::int64_t{1}));
-    if (c.aligned > 0) snapshots += std::min(n / c.quantum + s, s * (p.aligned + p.aligned_spares));
+    if (c.aligned > 0) {
+      Places const p = rollback::places(c, entry_copy_);  // as if the slots had their own: as many boundaries are kept
+      std::int64_t const aligned = std::min(n / c.quantum + s, s * (p.aligned + p.aligned_spares));
+      snapshots += pages_ > 0 ? std::min(aligned, std::int64_t{pages_}) : aligned;
+    }
     std::int64_t const blocks = c.geometry.block > 0 ? std::min(n / c.geometry.block + s, n) : 0;
     out.components[i] = {detail::power_of_two_at_least(restores), detail::power_of_two_at_least(snapshots),
                          detail::power_of_two_at_least(blocks)};
+  }
+  for (std::int32_t w = 0; w < windows() && pin_windows_; ++w) {
+    if (window(w).window == 1) continue;
+    out.windows[w] = {detail::power_of_two_at_least(s + s * pins()), detail::power_of_two_at_least(s * pins()), 0};
   }
   return out;
 }
@@ -204,6 +238,7 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
   OpenBatch const& batch = *found;
   if (chunk < 0 || chunk >= batch.chunks) return Verdict::unknown_chunk;
   if (component < 0 || component >= components()) return Verdict::unknown_component;
+  if (is_pending(batch, chunk)) return Verdict::in_flight;
   ComponentState const& c = components_[static_cast<std::size_t>(component)];
   RowGeometry const& geometry = c.component.geometry;
   std::int32_t const begin = batch.chunk_begin(chunk);
@@ -222,9 +257,6 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
   auto const live_row = [&map](std::int64_t slot, std::int64_t place) {
     return map.live + slot * map.live_slot_stride + place * map.live_place_stride;
   };
-  auto const kept_row = [&map](KeptPlace kept) {
-    return map.kept + std::int64_t{kept.slot} * map.kept_slot_stride + std::int64_t{kept.place} * map.kept_place_stride;
-  };
 
   lists.restores = lists.snapshots = lists.persists = lists.blocks = 0;
   for_each_span(batch, chunk, [&](OpenSlot const& open, ChunkSpan const& span) {
@@ -235,21 +267,22 @@ inline Verdict Books::plan(Ticket const& ticket, std::int32_t chunk, std::int32_
       return p >= 0 ? live + ring_row : std::int64_t{map.empty};
     };
 
-    for_each_restore(batch, component, open, span,
-                     [&](KeptPlace kept_source, std::int32_t live_source, KeptPlace kept_destination,
-                         std::int32_t live_destination) {
-                       std::int32_t const at = lists.restores++;
-                       put(lists.restore_source, at,
-                           kept_source.place >= 0 ? kept_row(kept_source)
-                           : live_source >= 0     ? live_row(open.slot, live_source)
-                                                  : map.reset);
-                       put(lists.restore_destination, at,
-                           live_destination >= 0 ? live_row(open.slot, live_destination) : kept_row(kept_destination));
-                     });
+    for_each_restore(
+        batch, component, open, span,
+        [&](KeptPlace kept_source, std::int32_t live_source, KeptPlace kept_destination,
+            std::int32_t live_destination) {
+          std::int32_t const at = lists.restores++;
+          put(lists.restore_source, at,
+              kept_source.place >= 0 ? kept_row(map, kept_source)
+              : live_source >= 0     ? live_row(open.slot, live_source)
+                                     : map.reset);
+          put(lists.restore_destination, at,
+              live_destination >= 0 ? live_row(open.slot, live_destination) : kept_row(map, kept_destination));
+        });
 
     for_each_snapshot(batch, component, open, span, [&](Position q, KeptPlace place) {
       std::int64_t const at = std::int64_t{lists.snapshots++} * geometry.rows;
-      std::int64_t const kept = kept_row(place);
+      std::int64_t const kept = kept_row(map, place);
       if (!c.component.states_inside_chunk) {
         for (std::int32_t row = 0; row < geometry.rows; ++row) {
           put(lists.snapshot_source, at + row, live + row);

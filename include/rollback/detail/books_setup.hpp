@@ -34,6 +34,8 @@ inline void Books::check(BooksOptions const& o) {
   }
   if (o.pins < 0 || o.pins > 4096) refuse_setup("Books: pins is the pins of a slot; it must be in [0, 4096]");
   if (o.pins > INT32_MAX / o.slots) refuse_setup("Books: slots * pins must be below 2^31");
+  if (o.pages < 0)
+    refuse_setup("Books: pages is the pages that the engine hands out; it must be at least 1, or 0 for off");
   if (o.components.size() > max_components) refuse_setup("Books: at most 8 components");
   if (o.windows.size() > max_windows) refuse_setup("Books: at most 4 windows");
   for (Component const& c : o.components) {
@@ -56,18 +58,25 @@ inline void Books::check(BooksOptions const& o) {
     if (c.quantum < 0) refuse_setup("Books: a component's quantum must not be negative");
     if (c.quantum > INT32_MAX) refuse_setup("Books: a component's quantum must be below 2^31");
     if (c.empty_at < 0) refuse_setup("Books: a component's empty_at must be at least 1, or 0 for never");
-    Places const p = rollback::places(c, o.entry_copy, o.steps_in_flight, o.pins);
+    Places const p = rollback::places(c, o.entry_copy, o.steps_in_flight, o.pins, o.pages);
+    std::int64_t const pages = c.aligned > 0 ? o.pages : 0;
     std::int64_t const states =
         std::int64_t{p.live} + p.per_token + p.per_token_spares + p.aligned + p.aligned_spares + p.pins;
-    if (states > (max_state_rows - chunk_rows(o)) / o.slots / c.geometry.rows) {
+    if (states > ((max_state_rows - chunk_rows(o)) / c.geometry.rows - pages) / o.slots) {
       refuse_setup(
-          "Books: slots * places * geometry.rows of a component, and the rows of a chunk, must be at most 2^30 "
-          "together: lists name rows by 32-bit indices");
+          "Books: slots * places * geometry.rows of a component, pages * geometry.rows, and the rows of a chunk, must "
+          "be at most 2^30 together: lists name rows by 32-bit indices");
     }
   }
   for (Window const& w : o.windows) {
     if (w.name == nullptr) refuse_setup("Books: a window's name must not be null");
-    WindowGuard::check(o.slots, w, chunk_rows(o), std::min(least_per_token(o), o.max_rows));
+    WindowGuard::check(o.slots, w, chunk_rows(o), most_unverified(o));
+    Position const most = max_state_rows / o.slots;
+    if (o.pin_windows && o.pins > 0 && (w.rows > most || w.window - 1 > (most - w.rows) / o.pins)) {
+      refuse_setup(
+          "Books: with pin_windows slots * (rows + pins * (window - 1)) of a window must be at most 2^30: lists name "
+          "rows by 32-bit indices");
+    }
   }
 }
 
@@ -81,13 +90,18 @@ inline std::int32_t Books::least_per_token(BooksOptions const& o) noexcept {
   return least;
 }
 
+// Rows of a slot that may be rejected at once: those of all open batches together.
+inline Position Books::most_unverified(BooksOptions const& o) noexcept {
+  return std::min(Position{least_per_token(o)}, Position{o.steps_in_flight} * o.max_rows);
+}
+
 inline std::int32_t Books::tier_of(Position quantum, std::int32_t depth, std::int32_t spares) {
   for (std::size_t t = 0; t < tiers_.size(); ++t) {
     if (tiers_[t].quantum() == quantum && tiers_[t].depth() == depth && tiers_[t].spares() == spares) {
       return static_cast<std::int32_t>(t);
     }
   }
-  tiers_.emplace_back(slots_, quantum, depth, spares);
+  tiers_.emplace_back(slots_, quantum, depth, spares, quantum == 1 ? 0 : pages_);
   return static_cast<std::int32_t>(tiers_.size()) - 1;
 }
 
@@ -98,8 +112,11 @@ inline Books::Books(BooksOptions const& options)
       max_chunk_rows_(chunk_rows(options)),
       max_context_(options.max_context),
       entry_copy_(options.entry_copy),
+      pages_(options.pages),
+      pin_windows_(options.pin_windows && options.pins > 0),
       per_token_(least_per_token(options)),
       alignment_(1),
+      landing_lattice_(1),
       empty_lattice_(1),
       pins_(options.slots, options.pins) {
   components_.reserve(options.components.size());
@@ -108,18 +125,20 @@ inline Books::Books(BooksOptions const& options)
   for (Component const& component : options.components) {
     ComponentState state;
     state.component = component;
-    Places const p = rollback::places(component, entry_copy_, options.steps_in_flight, options.pins);
+    Places const p = rollback::places(component, entry_copy_, options.steps_in_flight, options.pins, pages_);
     state.aligned_base = p.per_token + p.per_token_spares;
     state.pin_base = state.aligned_base + p.aligned + p.aligned_spares;
     if (p.per_token > 0) state.per_token_tier = tier_of(1, p.per_token, p.per_token_spares);
-    if (p.aligned > 0) state.aligned_tier = tier_of(component.quantum, p.aligned, p.aligned_spares);
+    if (component.aligned > 0) state.aligned_tier = tier_of(component.quantum, component.aligned, p.aligned_spares);
     components_.push_back(state);
     Position const lattice = component.aligned > 0 ? component.quantum : component.empty_at;
     alignment_ = detail::common_multiple(alignment_, lattice);
+    Position const each = std::gcd(component.aligned > 0 ? component.quantum : 0, component.empty_at);
+    landing_lattice_ = detail::common_multiple(landing_lattice_, each);
     empty_lattice_ = detail::common_multiple(empty_lattice_, component.empty_at);
   }
   for (Window const& window : options.windows) {
-    guards_.emplace_back(slots_, window, max_chunk_rows_, std::min(per_token_, max_rows_));
+    guards_.emplace_back(slots_, window, max_chunk_rows_, most_unverified(options));
   }
   slot_states_.resize(static_cast<std::size_t>(slots_));
   batches_.reserve(static_cast<std::size_t>(options.steps_in_flight));
@@ -142,15 +161,16 @@ inline std::size_t Books::bytes(BooksOptions const& o) {
     return std::none_of(begin, begin + static_cast<std::ptrdiff_t>(end), same);
   };
   for (std::size_t i = 0; i < o.components.size(); ++i) {
-    Places const p = rollback::places(o.components[i], o.entry_copy, o.steps_in_flight, o.pins);
+    Component const& component = o.components[i];
+    Places const p = rollback::places(component, o.entry_copy, o.steps_in_flight, o.pins, o.pages);
     bool const new_per_token = first_with(i, [&](Component const& c) { return c.per_token == p.per_token; });
     bool const new_aligned = first_with(i, [&](Component const& c) {
-      return c.aligned == p.aligned && c.quantum == o.components[i].quantum &&
-             rollback::places(c, o.entry_copy, o.steps_in_flight, o.pins).aligned_spares == p.aligned_spares;
+      return c.aligned == component.aligned && c.quantum == component.quantum &&
+             rollback::places(c, o.entry_copy, o.steps_in_flight, o.pins, o.pages).aligned_spares == p.aligned_spares;
     });
     if (new_per_token) total += detail::TierTable::bytes(o.slots, p.per_token, p.per_token_spares);
-    if (new_aligned) total += detail::TierTable::bytes(o.slots, p.aligned, p.aligned_spares);
-    tiers += (new_per_token && p.per_token > 0 ? 1u : 0u) + (new_aligned && p.aligned > 0 ? 1u : 0u);
+    if (new_aligned) total += detail::TierTable::bytes(o.slots, component.aligned, p.aligned_spares, o.pages);
+    tiers += (new_per_token && p.per_token > 0 ? 1u : 0u) + (new_aligned && component.aligned > 0 ? 1u : 0u);
   }
   return total + static_cast<std::size_t>(o.steps_in_flight) *
                      (sizeof(std::int32_t) + OpenBatch::bytes(o.slots, o.max_rows, o.max_chunks, tiers));
@@ -160,8 +180,16 @@ inline Component const& Books::component(std::int32_t index) const noexcept {
   return components_[static_cast<std::size_t>(index)].component;
 }
 
+inline Window const& Books::window(std::int32_t index) const noexcept {
+  return guards_[static_cast<std::size_t>(index)].window();
+}
+
 inline Places Books::places(std::int32_t component) const noexcept {
-  return rollback::places(this->component(component), entry_copy_, steps_in_flight(), pins());
+  return rollback::places(this->component(component), entry_copy_, steps_in_flight(), pins(), pages_);
+}
+
+inline std::int32_t Books::pages(std::int32_t component) const noexcept {
+  return this->component(component).aligned > 0 ? pages_ : 0;
 }
 
 inline char const* Books::name(std::int32_t index) const noexcept {

@@ -15,11 +15,11 @@ inline Verdict Books::pin(Slot slot, Position p) noexcept {
   SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
   detail::Pin* const old = pins_.find(slot.index, p);
   if (p == 0 || (old != nullptr && old->phase != detail::Pin::Phase::leaving)) return Verdict::accepted;
-  if (max_context_ > 0 && p > max_context_) return Verdict::beyond_context;
+  if (p > end_of_context()) return Verdict::beyond_context;
   if (s.open > 0 && p <= s.head) return Verdict::in_flight;
-  if (p < s.tip) {
+  if (s.open == 0) {
     Verdict const kept = can_land(slot, p);
-    if (kept != Verdict::accepted) return kept;
+    if (kept != Verdict::accepted && kept != Verdict::ahead_of_tip) return kept;
   }
   if (old != nullptr) {
     old->phase = detail::Pin::Phase::kept;
@@ -32,11 +32,12 @@ inline Verdict Books::unpin(Slot slot, Position p) noexcept {
   Verdict const verdict = known(slot);
   if (verdict != Verdict::accepted) return verdict;
   SlotState const& s = slot_states_[static_cast<std::size_t>(slot.index)];
-  detail::Pin* const pin = p > 0 ? pins_.find(slot.index, p) : nullptr;
-  if (pin == nullptr || pin->phase == detail::Pin::Phase::leaving) return Verdict::unknown_pin;
-  if (s.open > 0 && pin->phase != detail::Pin::Phase::wanted) return Verdict::in_flight;
-  if (pin->phase == detail::Pin::Phase::kept && armed(s) && s.tip == p) {
-    pin->phase = detail::Pin::Phase::leaving;
+  detail::Pin* const pin = pins_.find(slot.index, p);
+  using Phase = detail::Pin::Phase;  // free ones are at -1
+  if (pin == nullptr || pin->phase == Phase::free || pin->phase == Phase::leaving) return Verdict::unknown_pin;
+  if (s.pending > 0 || (s.open > 0 && pin->phase != Phase::wanted)) return Verdict::in_flight;
+  if (pin->phase == Phase::kept && armed(s) && s.tip == p) {
+    pin->phase = Phase::leaving;
   } else {
     pins_.remove(*pin);
   }
@@ -47,6 +48,13 @@ inline bool Books::is_pinned(Slot slot, Position p) const noexcept {
   if (known(slot) != Verdict::accepted || p <= 0) return false;
   return std::any_of(pins_.begin(slot.index), pins_.end(slot.index), [p](detail::Pin const& pin) {
     return pin.position == p && pin.phase == detail::Pin::Phase::kept;
+  });
+}
+
+inline bool Books::has_pin(Slot slot, Position p) const noexcept {
+  if (known(slot) != Verdict::accepted || p <= 0) return false;
+  return std::any_of(pins_.begin(slot.index), pins_.end(slot.index), [p](detail::Pin const& pin) {
+    return pin.position == p && pin.phase != detail::Pin::Phase::leaving;
   });
 }
 
@@ -61,7 +69,7 @@ inline Verdict Books::fork(Slot from, Position p, Slot& to) noexcept {
   for (detail::TierTable& tier : tiers_) tier.fork(from.index, to.index, p);
   pins_.fork(from.index, to.index, p);
   for (WindowGuard& guard : guards_) guard.unwrite(to.index, guard.lowest(from.index));
-  s.live = p == 0 ? 0 : -1;
+  s.live = -1;
   land(to.index, p);
   return verdict;
 }

@@ -9,13 +9,18 @@ namespace rollback {
 inline namespace v0_1 {
 namespace dsv4 {
 
+// Rows of a slot that may be rejected: without a compressor nothing limits them.
+inline Position Memory::rejectable_rows(ModelShape const& shape, MemoryOptions const& o) noexcept {
+  return shape.layers_of(0) < shape.layers() ? o.per_token : o.max_rows;
+}
+
 inline Position Memory::rows_in_reach(ModelShape const& shape, MemoryOptions const& o) noexcept {
-  // Without a compressor every row of a batch may be rejected.
-  Position const rejectable = shape.layers_of(0) < shape.layers() ? o.per_token : o.max_rows;
   // The oldest boundary kept lies less than aligned * quantum below the tip, and rejected rows were written above the
-  // tip. Below the position where the next batch starts the rows must outlast that batch, or its failure would cost the
-  // sequence.
-  return shape.window - 1 + std::max(o.aligned * o.quantum, Position{o.max_rows}) + rejectable;
+  // tip: no more of them with several batches in flight, since what follows unverified rows is as deep as the tier at
+  // most. Below the position where the next batch starts the rows must outlast all batches that may then be open, or
+  // the failure of the oldest would cost the sequence.
+  Position const in_flight = Position{o.steps_in_flight} * o.max_rows;
+  return shape.window - 1 + std::max(o.aligned * o.quantum, in_flight) + rejectable_rows(shape, o);
 }
 
 inline Position Memory::raw_rows(ModelShape const& shape, MemoryOptions const& options) {
@@ -51,12 +56,20 @@ inline MemoryOptions Memory::resolved(ModelShape const& shape, MemoryOptions o) 
     refuse_setup("dsv4::Memory: max_chunk_rows must be in [1, max_rows], or 0 for max_rows");
   }
   if (o.max_chunks < 0) refuse_setup("dsv4::Memory: max_chunks must be at least 1, or 0 for max_rows");
+  if (o.steps_in_flight < 1 || o.steps_in_flight > 64) {
+    refuse_setup("dsv4::Memory: steps_in_flight is the batches that may be open at once; it must be in [1, 64]");
+  }
+  if (o.pins < 0 || o.pins > 4096) refuse_setup("dsv4::Memory: pins is the pins of a slot; it must be in [0, 4096]");
   if (o.raw_rows < 0) refuse_setup("dsv4::Memory: raw_rows must be at least 1, or 0 for what the reach needs");
   if (o.max_chunk_rows == 0) o.max_chunk_rows = o.max_rows;
   if (o.max_chunks == 0) o.max_chunks = o.max_rows;
   if (o.raw_rows == 0) o.raw_rows = rows_in_reach(shape, o);
-  if (o.raw_rows < Position{shape.window} - 1 + o.max_chunk_rows + std::min(o.per_token, o.max_rows)) {
-    refuse_setup("dsv4::Memory: raw_rows must be at least window - 1 + max_chunk_rows + per_token, or 0");
+  // Unverified rows may be spread over all open batches.
+  Position const unverified = std::min(rejectable_rows(shape, o), Position{o.steps_in_flight} * o.max_rows);
+  if (o.raw_rows < Position{shape.window} - 1 + o.max_chunk_rows + unverified) {
+    refuse_setup(
+        "dsv4::Memory: raw_rows must be at least window - 1 + max_chunk_rows + per_token (without a layer that "
+        "compresses: + max_rows), or 0");
   }
   return o;
 }
@@ -79,6 +92,10 @@ inline Component Memory::component_of(Compressor compressor, MemoryOptions const
   return c;
 }
 
+inline Places Memory::places_of(Compressor compressor, MemoryOptions const& o) noexcept {
+  return places(component_of(compressor, o), o.entry_copy, o.steps_in_flight, o.pins);
+}
+
 inline BooksOptions Memory::books_options(ModelShape const& shape, MemoryOptions const& o) {
   BooksOptions books;
   books.slots = o.slots;
@@ -87,6 +104,8 @@ inline BooksOptions Memory::books_options(ModelShape const& shape, MemoryOptions
   books.max_chunk_rows = o.max_chunk_rows;
   books.max_context = o.max_context;
   books.entry_copy = o.entry_copy;
+  books.steps_in_flight = o.steps_in_flight;
+  books.pins = o.pins;
   if (shape.layers_of(csa_ratio) > 0) books.components.push_back(component_of(Compressor::csa, o));
   if (shape.layers_of(hca_ratio) > 0) books.components.push_back(component_of(Compressor::hca, o));
   if (shape.layers_of(csa_ratio) > 0) books.components.push_back(component_of(Compressor::lid, o));
@@ -112,11 +131,12 @@ inline std::vector<Tensor> Memory::tensors(ModelShape const& shape, MemoryOption
   };
   auto const add_compressor = [&](Compressor compressor, Path cache, Path state, int layer, int ratio, int pooled) {
     add(cache, layer, false, (o.max_context + ratio - 1) / ratio, pooled);
-    std::int64_t const states = places(component_of(compressor, o), o.entry_copy).total();
+    std::int64_t const states = places_of(compressor, o).total();
     std::int64_t const rows = states * geometry(compressor).rows;
-    if (rows * o.slots > (std::int64_t{1} << 30)) {  // list lengths are rounded up to twice that at most
+    if (rows * o.slots > max_state_rows - o.max_chunk_rows) {
       detail::refuse_setup(
-          "dsv4::Memory: slots * places * rows of a state must be at most 2^30: rows are 32-bit indices");
+          "dsv4::Memory: slots * places * rows of a state, and max_chunk_rows, must be at most 2^30 together: rows are "
+          "32-bit indices");
     }
     for (bool scores : {false, true}) add(state, layer, scores, rows, width(shape, compressor));
   };
@@ -149,7 +169,7 @@ inline MemoryBudget Memory::budget(ModelShape const& shape, MemoryOptions const&
       continue;
     }
     auto const compressor = static_cast<Compressor>(static_cast<int>(t.path) - static_cast<int>(Path::csa_state));
-    Places const p = places(component_of(compressor, o), o.entry_copy);
+    Places const p = places_of(compressor, o);
     std::size_t const plane = t.bytes / slots / static_cast<std::size_t>(p.total());
     auto const of = [&](std::int32_t count) { return plane * slots * static_cast<std::size_t>(count); };
     path.plane += plane;
@@ -158,6 +178,7 @@ inline MemoryBudget Memory::budget(ModelShape const& shape, MemoryOptions const&
     path.aligned += of(p.aligned);
     path.spares += of(p.per_token_spares + p.aligned_spares);
     path.entry_copy += of(p.live - 1);
+    path.pins += of(p.pins);
   }
   BooksOptions const books_of = books_options(shape, o);
   auto const layers = static_cast<std::size_t>(shape.layers());
@@ -170,14 +191,16 @@ inline MemoryBudget Memory::budget(ModelShape const& shape, MemoryOptions const&
     // The lists are sized by the books, whose answer depends on depths and sizes alone: one slot's books give it.
     BooksOptions one = books_of;
     one.slots = 1;
+    one.steps_in_flight = 1;
     one.max_rows = o.max_chunk_rows;
     one.max_chunks = 1;
     one.components = {component_of(compressor, o)};
     one.windows.clear();
     Books const books(one);
     Lengths const n = books.lengths(0, books.worst_shape(o.max_chunk_rows, std::min(o.slots, o.max_chunk_rows)));
-    budget.scratch += static_cast<std::size_t>(list_rows(n)) * sizeof(std::int32_t) +
-                      static_cast<std::size_t>(list_positions(n)) * sizeof(std::int64_t);
+    budget.scratch += static_cast<std::size_t>(o.steps_in_flight) *
+                      (static_cast<std::size_t>(list_rows(n)) * sizeof(std::int32_t) +
+                       static_cast<std::size_t>(list_positions(n)) * sizeof(std::int64_t));
     budget.scratch += 2 * static_cast<std::size_t>(o.max_chunk_rows) *
                       static_cast<std::size_t>(width(shape, compressor)) * sizeof(float);
   }
@@ -246,9 +269,18 @@ inline void Memory::attach(std::vector<float*> const& data) {
     Lengths const n =
         books_.lengths(component_of_[c],
                        books_.worst_shape(options_.max_chunk_rows, std::min(options_.slots, options_.max_chunk_rows)));
-    lists_[c].rows.resize(static_cast<std::size_t>(list_rows(n)));
-    lists_[c].positions.resize(static_cast<std::size_t>(list_positions(n)));
+    auto const batches = static_cast<std::size_t>(options_.steps_in_flight);
+    lists_[c].rows.resize(batches * static_cast<std::size_t>(list_rows(n)));
+    lists_[c].positions.resize(batches * static_cast<std::size_t>(list_positions(n)));
   }
+}
+
+inline float* Memory::data(Tensor const& tensor) const noexcept {
+  if (tensor.path == Path::window) return raw_[static_cast<std::size_t>(tensor.layer)];
+  bool const indexer = tensor.path == Path::lid_cache || tensor.path == Path::lid_state;
+  LayerView const& view = (indexer ? indexer_layers_ : layers_)[static_cast<std::size_t>(tensor.layer)];
+  if (tensor.path < Path::csa_state) return view.cache;
+  return tensor.scores ? view.score : view.kv;
 }
 
 inline Verdict Memory::plan(Ticket const& ticket, std::int32_t chunk, Batch const& batch, Chunk& out) noexcept {
@@ -258,12 +290,17 @@ inline Verdict Memory::plan(Ticket const& ticket, std::int32_t chunk, Batch cons
   out.rows = batch.chunk_ends[chunk] - begin;
   out.slots = batch.slots + begin;
   out.positions = batch.positions + begin;
+  // A ticket of an open batch: its index is below steps_in_flight and no other open batch's.
+  auto const part = [&](auto& memory) {
+    return memory.data() +
+           memory.size() / static_cast<std::size_t>(options_.steps_in_flight) * static_cast<std::size_t>(ticket.index);
+  };
   for (int c = 0; c < compressors; ++c) {
     Lists& lists = out.lists[c];
     lists = {};
     if (component_of_[c] < 0) continue;
     Lengths const n = books_.lengths(component_of_[c], out.shape);
-    std::int32_t* rows = lists_[c].rows.data();
+    std::int32_t* rows = part(lists_[c].rows);
     auto const take = [&rows](std::int32_t count) {
       std::int32_t* const list = rows;
       rows += count;
@@ -278,7 +315,7 @@ inline Verdict Memory::plan(Ticket const& ticket, std::int32_t chunk, Batch cons
     lists.block_previous = take(n.block_reads);
     lists.block_current = take(n.block_reads);
     lists.block_slot = take(n.blocks);
-    std::int64_t* const positions = lists_[c].positions.data();
+    std::int64_t* const positions = part(lists_[c].positions);
     lists.block_row = positions;
     lists.block_position = positions + n.blocks;
     lists.visible = positions + 2 * n.blocks;

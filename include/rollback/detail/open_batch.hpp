@@ -15,7 +15,8 @@ namespace rollback {
 inline namespace v0_1 {
 namespace detail {
 
-/// A kept place of a component: of which slot, and its number there. Negative: none.
+/// A kept place of a component: of which slot, and its number there; without a slot a page that the engine handed out.
+/// A negative number: none.
 struct KeptPlace {
   std::int32_t slot = -1;
   std::int32_t place = -1;
@@ -29,11 +30,13 @@ struct OpenSlot {
   std::int32_t order;  // its rows: rows_by_slot[order + (position - span.begin)]
   std::int32_t first_chunk;
   std::int32_t last_chunk;
-  std::int32_t live_from;            // the live place at entry
-  std::int32_t live_to;              // the one that the batch advances
-  KeptPlace source[max_components];  // of an armed restore; none where the state is empty
+  std::int32_t live_from;                // the live place at entry
+  std::int32_t live_to;                  // the one that the batch advances
+  KeptPlace source[max_components];      // of an armed restore; none where the state is empty
+  KeptPlace window_source[max_windows];  // of an armed restore of window rows; none where the ring has them
   Position lowest_before[max_windows];
-  bool closed;  // committed, failed or cleared
+  bool closed;   // committed, failed or cleared
+  bool pending;  // where it starts is not known yet: the positions are those if all before are accepted
 };
 
 struct OpenBatch {
@@ -105,6 +108,7 @@ struct OpenBatch {
   std::int32_t chunks = 0;
   std::int32_t count = 0;                   // entries used of slots
   std::int32_t unclosed = 0;                // of these, not yet closed
+  std::int32_t pending = 0;                 // of these, pending
   std::vector<OpenSlot> slots;              // [min(slots, max_rows)]
   std::vector<std::int32_t> entry_of_slot;  // [slots] index into `slots`; -1: not in the batch, or closed
   std::vector<std::int32_t> chunk_ends;     // [max_chunks]

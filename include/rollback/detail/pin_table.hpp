@@ -27,6 +27,7 @@ struct Pin {
   std::int32_t page = 0;
   std::int32_t ticket = -1;  // of the batch that keeps it
   Phase phase = Phase::free;
+  bool rows = false;  // it holds the window rows below the position as well
 
   [[nodiscard]] bool holds_state() const noexcept { return phase == Phase::kept || phase == Phase::leaving; }
 };
@@ -65,12 +66,18 @@ class PinTable {
         std::find_if(begin(slot), end(slot), [p](Pin const& x) { return x.position == p && x.holds_state(); });
     return pin == end(slot) ? -1 : pin->page;
   }
+  /// The page of the window rows below `p`; negative where no pin holds them.
+  [[nodiscard]] std::int32_t rows_page_of(std::int32_t slot, Position p) const noexcept {
+    Pin const* const pin = std::find_if(begin(slot), end(slot),
+                                        [p](Pin const& x) { return x.position == p && x.holds_state() && x.rows; });
+    return pin == end(slot) ? -1 : pin->page;
+  }
   /// The largest position at or below `p` of a pin of which `usable` says that it can be landed on, or a negative one.
   template <class Usable>
   [[nodiscard]] Position floor(std::int32_t slot, Position p, Usable usable) const noexcept {
     Position best = -1;
     for (Pin const* pin = begin(slot); pin != end(slot); ++pin) {
-      if (pin->phase == Pin::Phase::kept && pin->position <= p && pin->position > best && usable(pin->position)) {
+      if (pin->phase == Pin::Phase::kept && pin->position <= p && pin->position > best && usable(*pin)) {
         best = pin->position;
       }
     }
@@ -86,22 +93,43 @@ class PinTable {
     return true;
   }
   void remove(Pin& pin) noexcept {
-    if (pin.phase == Pin::Phase::staged) pages_.end_write(pin.page);
     pin.position = -1;
     pin.ticket = -1;
     pin.phase = Pin::Phase::free;
   }
 
-  /// An open batch keeps the state.
-  void stage(Pin& pin, std::int32_t ticket) noexcept {
+  /// Whether a state can be written to the pin's page, or another one in its stead.
+  [[nodiscard]] bool writable(Pin const& pin) const noexcept { return pages_.writable(pin.page); }
+  void hold(std::int32_t page) noexcept { pages_.hold(page); }
+  void release(std::int32_t page) noexcept { pages_.release(page); }
+
+  /// Whether nobody else keeps, or holds, what the slot's pins hold.
+  [[nodiscard]] bool exclusive(std::int32_t slot) const noexcept {
+    return std::all_of(begin(slot), end(slot), [this](Pin const& pin) { return pages_.exclusive(pin.page); });
+  }
+
+  /// An open batch keeps the state, with `rows` the window rows below it too; the pin must be writable.
+  void stage(Pin& pin, std::int32_t ticket, bool rows) noexcept {
     if (pages_.shared(pin.page)) pages_.unshare(pin.page);
-    pages_.begin_write(pin.page);
     pin.phase = Pin::Phase::staged;
     pin.ticket = ticket;
+    pin.rows = rows;
+  }
+  /// A free pin that is writable; null where there is none.
+  [[nodiscard]] Pin* find_free(std::int32_t slot) noexcept {
+    Pin* const pin = std::find_if(begin(slot), end(slot),
+                                  [this](Pin const& x) { return x.phase == Pin::Phase::free && writable(x); });
+    return pin == end(slot) ? nullptr : pin;
+  }
+  /// The writable pin is kept at `p`: whoever calls writes the state, and with `rows` the window rows below it.
+  void adopt(Pin& pin, Position p, bool rows) noexcept {
+    if (pages_.shared(pin.page)) pages_.unshare(pin.page);
+    pin.position = p;
+    pin.phase = Pin::Phase::kept;
+    pin.rows = rows;
   }
   /// The batch is over for the slot: what it did not keep is wanted again.
   void resolve(Pin& pin, bool keep) noexcept {
-    pages_.end_write(pin.page);
     pin.phase = keep ? Pin::Phase::kept : Pin::Phase::wanted;
     pin.ticket = -1;
   }
@@ -119,11 +147,12 @@ class PinTable {
   void fork(std::int32_t from, std::int32_t to, Position p) noexcept {
     for (std::int32_t i = 0; i < pins_; ++i) {
       Pin const& source = begin(from)[i];
-      if (source.phase != Pin::Phase::kept || source.position > p) continue;
+      if (!source.holds_state() || source.position > p) continue;  // one that leaves may be what `p` restores
       Pin& pin = begin(to)[i];
       pages_.exchange(pin.page, source.page);
       pin.position = source.position;
       pin.phase = source.phase;
+      pin.rows = source.rows;
     }
   }
 

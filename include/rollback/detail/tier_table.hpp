@@ -40,11 +40,16 @@ struct Span {
 /// Quantum 1 is the per-token tier: of a batch it keeps the states at end-1 .. end-depth. Any other quantum keeps the
 /// last `depth` boundaries up to `end` included. A page is a place of some slot: `slot * places() + place`, a slot's
 /// own until a fork shares it. All members are O(log depth) or O(min(rows of the batch / quantum, depth)).
+///
+/// With common pages there are no spares, and an entry has a page as long as it keeps a state. What a batch keeps goes
+/// to a page of the pool unless it may overwrite that of its entry, and becomes the entry's when it is accepted. What
+/// lies above the tip is forgotten at once, so that its page is free.
 class TierTable {
  public:
   static constexpr Position none = -1;
 
-  TierTable(std::int32_t slots, Position quantum, std::int32_t depth, std::int32_t spares)
+  /// @param pages  how many common pages there are; 0: every slot has places of its own
+  TierTable(std::int32_t slots, Position quantum, std::int32_t depth, std::int32_t spares, std::int32_t pages = 0)
       : quantum_(quantum),
         depth_(depth),
         spares_(spares),
@@ -53,7 +58,9 @@ class TierTable {
         oldest_(static_cast<std::size_t>(slots), 0),
         newest_(static_cast<std::size_t>(slots), 0),
         listed_(slots, depth),
-        pages_(static_cast<std::size_t>(slots) * static_cast<std::size_t>(depth + spares)) {
+        common_(pages > 0),
+        pages_(page_count(slots, depth, spares, pages), common_) {
+    if (common_) return;
     for (std::int32_t slot = 0; slot < slots; ++slot) {
       for (std::int32_t i = 0; i < depth_; ++i) entries_of(slot)[i].page = slot * places() + i;
       for (std::int32_t i = 0; i < spares_; ++i) spares_of(slot)[i].page = slot * places() + depth_ + i;
@@ -65,17 +72,18 @@ class TierTable {
   [[nodiscard]] std::int32_t spares() const noexcept { return spares_; }
   [[nodiscard]] std::int32_t places() const noexcept { return depth_ + spares_; }
   [[nodiscard]] bool per_token() const noexcept { return quantum_ == 1; }
-  [[nodiscard]] static std::size_t bytes(std::int32_t slots, std::int32_t depth, std::int32_t spares) noexcept {
+  [[nodiscard]] bool common() const noexcept { return common_; }
+  [[nodiscard]] static std::size_t bytes(std::int32_t slots, std::int32_t depth, std::int32_t spares,
+                                         std::int32_t pages = 0) noexcept {
     if (depth == 0) return 0;
     auto const d = static_cast<std::size_t>(depth);
     auto const s = static_cast<std::size_t>(spares);
     return static_cast<std::size_t>(slots) * (d * sizeof(Entry) + s * sizeof(Spare) + 2 * sizeof(Position)) +
-           RingBits::bytes(slots, depth) + PagePool::bytes(static_cast<std::size_t>(slots) * (d + s));
+           RingBits::bytes(slots, depth) + PagePool::bytes(page_count(slots, depth, spares, pages));
   }
 
-  /// The page of the state at `p`; negative where it is not kept, or an open batch may overwrite it.
+  /// The page of the state at `p`; negative where it is not kept, or an open batch may overwrite it. Requires p >= 0.
   [[nodiscard]] std::int32_t page_of(std::int32_t slot, Position p) const noexcept {
-    if (p <= 0 || p % quantum_ != 0) return -1;
     Entry const& e = entry(slot, p);
     return e.kept == p && !pages_.written(e.page) ? e.page : -1;
   }
@@ -83,16 +91,13 @@ class TierTable {
   /// The largest kept position at or below `p`, or `none`, holes or not.
   [[nodiscard]] Position floor(std::int32_t slot, Position p) const noexcept {
     auto const i = static_cast<std::size_t>(slot);
-    Position const oldest = std::max(oldest_[i], quantum_);
-    for (Position b = boundary_at_or_below(std::min(p, newest_[i]), quantum_); b >= oldest; b -= quantum_) {
-      auto const index = static_cast<std::int32_t>(b / quantum_ % depth_);
-      std::int32_t at = listed_.floor(slot, index);
-      if (at == RingBits::none) at = listed_.floor(slot, depth_ - 1);
-      if (at == RingBits::none) return none;
-      b -= (at <= index ? index - at : index + depth_ - at) * quantum_;
-      if (entries_of(slot)[at].kept == b) return b >= oldest ? b : none;
-    }
-    return none;
+    Position const newest = boundary_at_or_below(std::min(p, newest_[i]), quantum_);
+    auto const index = index_of(newest);
+    std::int32_t at = listed_.floor(slot, index);
+    if (at == RingBits::none) at = listed_.floor(slot, depth_ - 1);
+    if (at == RingBits::none) return none;
+    Position const kept = newest - (at <= index ? index - at : index + depth_ - at) * quantum_;
+    return kept >= oldest_[i] ? kept : none;
   }
 
   /// Opens a batch: chooses a page for every state that the batch will keep and unlists what they overwrite.
@@ -105,17 +110,25 @@ class TierTable {
       if (span.armed && q == span.begin && page_of(slot, q) >= 0) return;  // restored from there: kept already
       Entry& e = entry(slot, q);
       std::int32_t* page = &e.page;
+      std::int32_t claimed = PagePool::none;
       bool const unverified_boundary = !per_token() && q > span.certain;
-      if (unverified_boundary || (e.kept > 0 && held(e.kept))) {
+      bool const in_place =
+          !unverified_boundary && e.page >= 0 && pages_.writable(e.page) && !(e.kept > 0 && held(e.kept));
+      if (!in_place && common_) {
+        claimed = pages_.claim();
+        if (claimed < 0) return;  // the new state is the one that is not kept
+        page = &claimed;
+      } else if (!in_place) {
         // An older open batch may have gone to a spare for the same entry: its state would be evicted in any case.
         Spare* const last = spares_of(slot) + spares_;
         Spare* spare = std::find_if(spares_of(slot), last, [&](Spare const& x) {
           return !unverified_boundary && pages_.written(x.page) && (q - x.staged) % (depth_ * quantum_) == 0;
         });
         if (spare == last) {
-          spare = std::find_if(spares_of(slot), last, [this](Spare const& x) { return !pages_.written(x.page); });
+          spare = std::find_if(spares_of(slot), last,
+                               [this](Spare const& x) { return !pages_.written(x.page) && pages_.writable(x.page); });
         }
-        if (spare == last) return;  // the new state is the one that is not kept
+        if (spare == last) return;
         spare->staged = q;
         page = &spare->page;
       }
@@ -138,7 +151,7 @@ class TierTable {
     // An abandoned timeline's state must not come back to life where the tip crosses its position.
     for_each_crossed(span, [&](Position q) {
       Entry& e = entry(slot, q);
-      if (e.kept > span.begin) e.kept = none;
+      if (e.kept > span.begin) forget(e);
       list(slot, q);
     });
     for_each_candidate(span, [&](Position q) {
@@ -147,19 +160,53 @@ class TierTable {
       Written const w = written(q);
       bool const keep = w == Written::whole && q <= limit;
       if (page >= 0) {
-        pages_.end_write(page);
-        if (keep && e.page != page) {
-          Spare* const first = spares_of(slot);
-          std::swap(e.page,
-                    std::find_if(first, first + spares_, [page](Spare const& x) { return x.page == page; })->page);
+        if (keep && e.page != page) take_over(slot, e, page);
+        if (e.page == page && w != Written::untouched) {
+          if (keep) {
+            e.kept = q;
+          } else {
+            forget(e);
+          }
         }
-        if (e.page == page && w != Written::untouched) e.kept = keep ? q : none;
+        pages_.end_write(page);
         if (keep) note_kept(slot, q);
       } else if (keep && q > span.begin) {
-        e.kept = none;  // a state that could not be kept evicts all the same: the last ones count
+        forget(e);  // a state that could not be kept evicts all the same: the last ones count
       }
       list(slot, q);
     });
+  }
+
+  /// Whether nobody else keeps, or holds, what the slot's places hold: they change by the slot's batches alone. Common
+  /// pages do not. O(depth).
+  [[nodiscard]] bool exclusive(std::int32_t slot) const noexcept {
+    if (common_) return false;
+    auto const alone = [this](auto const& x) { return pages_.exclusive(x.page); };
+    Spare const* const first = spare_.data() + static_cast<std::size_t>(slot) * static_cast<std::size_t>(spares_);
+    return std::all_of(entries_of(slot), entries_of(slot) + depth_, alone) &&
+           std::all_of(first, first + spares_, alone);
+  }
+
+  /// Keeps a page from being written until it is released.
+  void hold(std::int32_t page) noexcept { pages_.hold(page); }
+  void release(std::int32_t page) noexcept { pages_.release(page); }
+
+  /// Common pages: see `PagePool`.
+  [[nodiscard]] bool give(std::int32_t page) noexcept { return pages_.give(page); }
+  [[nodiscard]] std::int32_t take() noexcept { return pages_.take(); }
+  [[nodiscard]] std::int32_t free_pages() const noexcept { return pages_.free_count(); }
+
+  /// Gives up the state at `p`, which is kept, of a slot without an open batch.
+  void evict(std::int32_t slot, Position p) noexcept {
+    forget(entry(slot, p));
+    list(slot, p);
+  }
+
+  /// With common pages, gives up what the slot keeps above its new tip. O(log depth) for each such state.
+  void land(std::int32_t slot, Position tip) noexcept {
+    if (!common_) return;
+    Position const newest = newest_[static_cast<std::size_t>(slot)];
+    for (Position q = floor(slot, newest); q > tip; q = floor(slot, newest)) evict(slot, q);
   }
 
   /// Shares with slot `to`, which keeps nothing, all that slot `from` keeps at or below `p`. O(depth).
@@ -176,11 +223,71 @@ class TierTable {
     newest_[static_cast<std::size_t>(to)] = newest_[static_cast<std::size_t>(from)];
   }
 
-  /// Forgets all of a slot that no open batch has. O(depth).
-  void clear(std::int32_t slot) noexcept {
+  /// Whether a slot at `tip` keeps the state at `p` <= tip in the tier, all going well.
+  [[nodiscard]] bool fits(Position p, Position tip) const noexcept {
+    if (per_token()) return p >= tip - depth_;
+    return remainder(p, quantum_) == 0 && p > boundary_at_or_below(tip, quantum_) - depth_ * quantum_;
+  }
+
+  /// Whether the state at `p` has a place: one that nobody reads, and where no newer state of a slot at `tip` is kept.
+  [[nodiscard]] bool has_room(std::int32_t slot, Position p, Position tip) const noexcept {
+    Entry const& e = entry(slot, p);
+    if (e.kept > p && e.kept <= tip) return false;
+    if (common_ && e.kept == p) return !pages_.held(e.page);  // written again where it is
+    return (e.page >= 0 && pages_.writable(e.page)) || (common_ && free_pages() > 0);
+  }
+
+  /// The slot, without an open batch, goes on from `to` >= tip although nobody fed it: forgets abandoned timelines, and
+  /// what is too old there. O(depth).
+  void skip(std::int32_t slot, Position tip, Position to) noexcept {
     for (std::int32_t i = 0; i < depth_; ++i) {
-      entries_of(slot)[i].kept = none;
+      Entry& e = entries_of(slot)[i];
+      if (e.kept <= tip && fits(e.kept, to)) continue;
+      forget(e);
       listed_.set(slot, i, false);
+    }
+    Position& newest = newest_[static_cast<std::size_t>(slot)];
+    newest = std::min(newest, boundary_at_or_below(tip, quantum_));
+  }
+
+  /// Lists the state at `p`, which fits, of a slot without an open batch, after `skip`: whoever calls writes it.
+  void adopt(std::int32_t slot, Position p) noexcept {
+    Entry& e = entry(slot, p);
+    if (e.kept == p) return;
+    if (common_) {
+      pages_.exchange(e.page, pages_.claim());  // `skip` has forgotten what the entry kept
+    } else if (pages_.shared(e.page)) {
+      pages_.unshare(e.page);
+    }
+    e.kept = p;
+    if (p > newest_[static_cast<std::size_t>(slot)]) note_kept(slot, p);
+    Position& oldest = oldest_[static_cast<std::size_t>(slot)];
+    oldest = std::min(oldest, p);
+    list(slot, p);
+  }
+
+  /// Forgets all of a slot that no open batch has. If its pages are its own they are in rising order again: books that
+  /// were told of the clear before or after a spare was swapped in come to the same places. O(depth log depth).
+  void clear(std::int32_t slot) noexcept {
+    Entry* const first = entries_of(slot);
+    Entry* const last = first + depth_;
+    for (std::int32_t i = 0; i < depth_; ++i) {
+      forget(first[i]);
+      listed_.set(slot, i, false);
+    }
+    if (exclusive(slot)) {
+      auto const below = [](auto const& a, auto const& b) { return a.page < b.page; };
+      std::sort(first, last, below);
+      for (std::int32_t i = 0; i < spares_; ++i) {  // each in exchange for the last, which goes where it belongs
+        Spare& spare = spares_of(slot)[i];
+        if (spare.page > (last - 1)->page) continue;
+        std::swap(spare.page, (last - 1)->page);
+        Entry const moved = *(last - 1);
+        Entry* const to = std::lower_bound(first, last - 1, moved, below);
+        std::move_backward(to, last - 1, last);
+        *to = moved;
+      }
+      std::sort(spares_of(slot), spares_of(slot) + spares_, below);
     }
     oldest_[static_cast<std::size_t>(slot)] = newest_[static_cast<std::size_t>(slot)] = 0;
   }
@@ -188,7 +295,7 @@ class TierTable {
  private:
   struct Entry {
     Position kept = none;  // the position whose state the page holds
-    std::int32_t page = 0;
+    std::int32_t page = PagePool::none;
   };
   struct Spare {
     Position staged = none;  // the last position whose state an open batch was to write there
@@ -204,15 +311,42 @@ class TierTable {
   [[nodiscard]] Spare* spares_of(std::int32_t slot) noexcept {
     return spare_.data() + static_cast<std::size_t>(slot) * static_cast<std::size_t>(spares_);
   }
-  [[nodiscard]] Entry& entry(std::int32_t slot, Position q) noexcept { return entries_of(slot)[q / quantum_ % depth_]; }
+  [[nodiscard]] std::int32_t index_of(Position q) const noexcept {
+    return static_cast<std::int32_t>(remainder(quotient(q, quantum_), depth_));
+  }
+  [[nodiscard]] Entry& entry(std::int32_t slot, Position q) noexcept { return entries_of(slot)[index_of(q)]; }
   [[nodiscard]] Entry const& entry(std::int32_t slot, Position q) const noexcept {
-    return entries_of(slot)[q / quantum_ % depth_];
+    return entries_of(slot)[index_of(q)];
+  }
+
+  [[nodiscard]] static std::size_t page_count(std::int32_t slots, std::int32_t depth, std::int32_t spares,
+                                              std::int32_t pages) noexcept {
+    if (pages > 0) return static_cast<std::size_t>(pages);
+    return static_cast<std::size_t>(slots) * (static_cast<std::size_t>(depth) + static_cast<std::size_t>(spares));
+  }
+
+  // The entry keeps nothing any more.
+  void forget(Entry& e) noexcept {
+    e.kept = none;
+    if (!common_ || e.page < 0) return;
+    pages_.leave(e.page);
+    e.page = PagePool::none;
+  }
+
+  // Makes `page`, which a batch wrote for the entry elsewhere, the entry's own.
+  void take_over(std::int32_t slot, Entry& e, std::int32_t page) noexcept {
+    if (common_) {
+      pages_.exchange(e.page, page);
+      return;
+    }
+    Spare* const first = spares_of(slot);
+    std::swap(e.page, std::find_if(first, first + spares_, [page](Spare const& x) { return x.page == page; })->page);
   }
 
   // Brings `listed_` up to date with the entry of `q`.
   void list(std::int32_t slot, Position q) noexcept {
     Entry const& e = entry(slot, q);
-    listed_.set(slot, static_cast<std::int32_t>(q / quantum_ % depth_), e.kept > 0 && !pages_.written(e.page));
+    listed_.set(slot, index_of(q), e.kept > 0 && !pages_.written(e.page));
   }
 
   // The states that a batch keeps, in rising order: per-token, the last `depth` below the end; aligned, the last
@@ -237,11 +371,18 @@ class TierTable {
     if (per_token() && span.end > 0) f(span.end);
   }
 
-  // Keeps `oldest_` a lower bound of what is listed: `q` took the entry of q - depth * quantum.
+  // Keeps what is served among `depth` boundaries in a row, the last of them `q`: it took the entry of the one before
+  // these. Those between the last one kept and `q` were crossed and not kept, and older ones stand in their entries.
   void note_kept(std::int32_t slot, Position q) noexcept {
     Position& oldest = oldest_[static_cast<std::size_t>(slot)];
-    oldest = std::max(std::min(oldest, q), q - (depth_ - 1) * quantum_);
-    newest_[static_cast<std::size_t>(slot)] = q;
+    Position& newest = newest_[static_cast<std::size_t>(slot)];
+    Position const first = q - (depth_ - 1) * quantum_;
+    for (Position hole = std::max(newest + quantum_, first); hole < q; hole += quantum_) {
+      forget(entry(slot, hole));
+      list(slot, hole);
+    }
+    oldest = std::max(std::min(oldest, q), first);
+    newest = q;
   }
 
   Position quantum_;
@@ -252,6 +393,7 @@ class TierTable {
   std::vector<Position> oldest_;  // [slots] nothing below is served
   std::vector<Position> newest_;  // [slots] the last state that was kept; nothing above is served
   RingBits listed_;               // entries that are served, or would be if their positions were below the tip
+  bool common_;
   PagePool pages_;
 };
 

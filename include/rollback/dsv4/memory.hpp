@@ -47,18 +47,20 @@ inline constexpr int paths = 7;
 
 /// Depths, sizes and forms of a memory. Depths are in states, the rest in tokens unless it says otherwise.
 struct MemoryOptions {
-  std::int32_t slots = 1;           // sequences kept at once
-  std::int32_t per_token = 0;       // depth of the per-token tier; 0 is off
-  std::int32_t aligned = 0;         // depth of the aligned tier; 0 is off
-  Position quantum = hca_ratio;     // of the aligned tier; any, but only at multiples of 128 does HCA need no state
-  Position max_context = 0;         // positions are below this; at least 1
-  std::int32_t max_rows = 1;        // of a batch
-  std::int32_t max_chunk_rows = 0;  // of a chunk; 0: max_rows
-  std::int32_t max_chunks = 0;      // of a batch; 0: max_rows
-  Position raw_rows = 0;            // raw rows kept a slot; 0: what the reach of both tiers needs
-  bool entry_copy = false;          // one more live plane: a failed batch leaves the plane at entry
-  bool hadamard = true;             // LID rows are stored after a Hadamard transform
-  bool rounding = false;            // compressed rows are rounded as the model was trained: CSA, HCA to FP8, LID to FP4
+  std::int32_t slots = 1;            // sequences kept at once
+  std::int32_t per_token = 0;        // depth of the per-token tier; 0 is off
+  std::int32_t aligned = 0;          // depth of the aligned tier; 0 is off
+  Position quantum = hca_ratio;      // of the aligned tier; any, but only at multiples of 128 does HCA need no state
+  Position max_context = 0;          // positions are below this; at least 1
+  std::int32_t max_rows = 1;         // of a batch
+  std::int32_t max_chunk_rows = 0;   // of a chunk; 0: max_rows
+  std::int32_t max_chunks = 0;       // of a batch; 0: max_rows
+  Position raw_rows = 0;             // raw rows kept a slot; 0: what the reach of both tiers needs
+  bool entry_copy = false;           // a live plane more per open batch: a failed batch leaves the plane at entry
+  std::int32_t steps_in_flight = 1;  // batches that may be open at once; in [1, 64]
+  std::int32_t pins = 0;             // landings a slot that the engine places; in [0, 4096]; 0 is off
+  bool hadamard = true;              // LID rows are stored after a Hadamard transform
+  bool rounding = false;             // compressed rows are rounded as in training: CSA, HCA to FP8, LID to FP4
 };
 
 /// One tensor of F32 values: [slots, rows, width], width fastest. States come twice, keys and scores.
@@ -77,17 +79,18 @@ struct PathBytes {
   int layers = 0;
   std::size_t plane = 0;  // one state of one slot, all layers: keys and scores; of a cache or window all its rows
   std::size_t live = 0;
-  std::size_t per_token = 0;  // the tier's depth
-  std::size_t aligned = 0;    // the tier's depth
-  std::size_t spares = 0;     // both tiers'
-  std::size_t entry_copy = 0;
-  [[nodiscard]] std::size_t total() const noexcept { return live + per_token + aligned + spares + entry_copy; }
+  std::size_t per_token = 0;   // the tier's depth
+  std::size_t aligned = 0;     // the tier's depth
+  std::size_t spares = 0;      // both tiers'; with pins one more each where the per-token tier is on
+  std::size_t entry_copy = 0;  // one state an open batch
+  std::size_t pins = 0;
+  [[nodiscard]] std::size_t total() const noexcept { return live + per_token + aligned + spares + entry_copy + pins; }
 };
 
 /// What a memory in its own tensors takes, in bytes: equal to the size of the object and all that it holds.
 struct MemoryBudget {
   PathBytes paths[dsv4::paths];
-  std::size_t scratch = 0;  // the chunk's own rows, before they are persisted, and the index lists
+  std::size_t scratch = 0;  // the chunk's own rows, before they are persisted, and the index lists of every open batch
   std::size_t books = 0;    // bookkeeping: the books, the tensors' pointers and sizes, the padding between tensors
   [[nodiscard]] std::size_t tensors() const noexcept {
     std::size_t total = 0;
@@ -97,7 +100,8 @@ struct MemoryBudget {
   [[nodiscard]] std::size_t total() const noexcept { return tensors() + scratch + books; }
 };
 
-/// One chunk, planned for every compressor. The pointers are valid until the memory plans the next chunk.
+/// One chunk, planned for every compressor. Each open batch has lists of its own: they stay until the memory plans
+/// another chunk of the same batch, or, once that batch is over, any chunk. Rows, slots and positions are the batch's.
 struct Chunk {
   std::int32_t rows = 0;
   Slot const* slots = nullptr;          // [rows] index < 0: padding
@@ -119,7 +123,9 @@ class Memory {
   [[nodiscard]] static std::vector<Tensor> tensors(ModelShape const& shape, MemoryOptions const& options);
   /// What a memory would take; asked before anything exists. @throws as `tensors`
   [[nodiscard]] static MemoryBudget budget(ModelShape const& shape, MemoryOptions const& options);
-  /// Raw rows a slot that the reach of both tiers needs: the window below the oldest landing, and a batch.
+  /// Raw rows a slot that the reach of both tiers needs: the window below the oldest landing, and all the batches that
+  /// may be open at once. Pins do not count: one at p has its window until a row at p + raw_rows - (window - 1) or
+  /// above is written, so one below the reach of both tiers needs `MemoryOptions::raw_rows`.
   /// @throws as `tensors`
   [[nodiscard]] static Position raw_rows(ModelShape const& shape, MemoryOptions const& options);
 
@@ -139,6 +145,8 @@ class Memory {
     return component_of_[static_cast<int>(compressor)];
   }
 
+  /// The first value of a tensor of `tensors`.
+  [[nodiscard]] float* data(Tensor const& tensor) const noexcept;
   /// The raw row (key and value) of a position, [head_width]. Rows of the last `raw_rows` positions exist.
   [[nodiscard]] float* raw_row(int layer, std::int32_t slot, Position p) noexcept {
     std::int64_t const row = slot * options_.raw_rows + p % options_.raw_rows;
@@ -172,7 +180,8 @@ class Memory {
   [[nodiscard]] std::vector<PlaneTensor> const& state_tensors(Compressor compressor) const noexcept {
     return state_tensors_[static_cast<int>(compressor)];
   }
-  /// Where the chunk's own rows go before they are persisted: [max_chunk_rows, width], shared by all layers.
+  /// Where the chunk's own rows go before they are persisted: [max_chunk_rows, width], shared by all layers, and by all
+  /// open batches: a chunk reads what the one before it wrote, so they run one after another whatever is planned.
   [[nodiscard]] float* fresh_kv(Compressor compressor) noexcept { return fresh_[static_cast<int>(compressor)].data(); }
   [[nodiscard]] float* fresh_score(Compressor compressor) noexcept {
     auto const c = static_cast<int>(compressor);
@@ -193,19 +202,22 @@ class Memory {
     return row_maps_[static_cast<int>(compressor)];
   }
 
-  /// Plans a chunk of an open batch for every compressor. Never allocates. `batch` is the one that was begun.
+  /// Plans a chunk of an open batch for every compressor. Never allocates. `batch` is the one that was begun. Chunks of
+  /// different batches may be planned before any of them runs; how long `out` is valid stands with `Chunk`.
   [[nodiscard]] Verdict plan(Ticket const& ticket, std::int32_t chunk, Batch const& batch, Chunk& out) noexcept;
 
  private:
   struct ListMemory {
-    std::vector<std::int32_t> rows;
-    std::vector<std::int64_t> positions;
+    std::vector<std::int32_t> rows;       // [steps_in_flight, list_rows of the worst shape]
+    std::vector<std::int64_t> positions;  // [steps_in_flight, list_positions of the worst shape]
   };
 
+  [[nodiscard]] static Position rejectable_rows(ModelShape const& shape, MemoryOptions const& o) noexcept;
   [[nodiscard]] static Position rows_in_reach(ModelShape const& shape, MemoryOptions const& o) noexcept;
   [[nodiscard]] static MemoryOptions resolved(ModelShape const& shape, MemoryOptions options);
   [[nodiscard]] static BooksOptions books_options(ModelShape const& shape, MemoryOptions const& options);
   [[nodiscard]] static Component component_of(Compressor compressor, MemoryOptions const& options) noexcept;
+  [[nodiscard]] static Places places_of(Compressor compressor, MemoryOptions const& options) noexcept;
   [[nodiscard]] static std::int64_t width(ModelShape const& shape, Compressor compressor) noexcept {
     if (compressor == Compressor::lid) return 2 * static_cast<std::int64_t>(shape.indexer_width);
     return (compressor == Compressor::csa ? 2 : 1) * static_cast<std::int64_t>(shape.head_width);

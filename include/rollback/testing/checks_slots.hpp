@@ -187,6 +187,7 @@ namespace testing {
            std::size_t now = 0;
            if (!s.guarded("held", now, s.memory().held)) return;
            if (round == 2) held = now;
+           if (round == 2 && !s.needs(held > 0, "held to be more than 0")) return;
            if (round > 2) {
              s.expect(now <= held, "at most the " + std::to_string(held) + " bytes of the third round",
                       std::to_string(now) + " in round " + std::to_string(round + 1));
@@ -208,7 +209,7 @@ namespace testing {
          std::size_t first = 0;
          std::size_t now = 0;
          s.feed(0, n);
-         if (!s.guarded("held", first, s.memory().held)) return;
+         if (!s.guarded("held", first, s.memory().held) || !s.needs(first > 0, "held to be more than 0")) return;
          for (int i = 0; i < 2; ++i) {
            s.feed(0, n);
            if (!s.guarded("held", now, s.memory().held)) return;

@@ -282,6 +282,7 @@ class Session {
     if (s.tokens.empty()) return;
     Bytes const now = state(slot);
     if (stopped()) return;
+    expect(!now.empty() || emits(slot), "a state of " + where + ", or outputs", "neither: nothing can be compared");
     expect(same(now, r->state), "the state of " + where + " to equal a fresh run", difference(now, r->state));
   }
   void equal_all() {

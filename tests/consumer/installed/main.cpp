@@ -1,8 +1,10 @@
-// An engine's first lines with the installed package: a budget from the headers, a restore from the kernels.
+// An engine's first lines with the installed package: a budget from the headers, a restore from the kernels,
+// a check of the suite.
 #include <rollback/dsv4/memory.hpp>
 #include <rollback/dsv4/restore.hpp>
 #include <rollback/kernels/launch_host.hpp>
 #include <rollback/rollback.hpp>
+#include <rollback/testing/conformance.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +29,10 @@ int main() {
   p.tensor_count = 1;
   rollback::kernels::HostLoop{}.launch(1, rollback::kernels::Restore{}, p);
   if (rows[2][3] != 4.0f) return 1;
+  // The conformance suite: a memory that lacks its functions is told so.
+  rollback::testing::Options only_one;
+  only_one.only = {"BR-01"};
+  if (rollback::testing::run([] { return rollback::testing::Memory(); }, only_one).ok()) return 1;
   std::printf("rollback %d.%d installed\n", ROLLBACK_VERSION_MAJOR, ROLLBACK_VERSION_MINOR);
   return 0;
 }
