@@ -1,4 +1,4 @@
-// The sizes at which a benchmark stands unless it sweeps them, and a way to bring books there.
+// The sizes at which a benchmark stands unless it sweeps them, and a way to feed books.
 #pragma once
 
 #include <rollback/books.hpp>
@@ -22,7 +22,7 @@ inline constexpr std::int64_t per_token = 8;  // depth of the per-token tier
 inline constexpr std::int64_t aligned = 64;   // depth of the aligned tier
 inline constexpr Position quantum = 128;
 inline constexpr Position tip = 4096;
-inline constexpr std::int32_t max_rows = 10000;
+inline constexpr std::int32_t max_rows = 1 << 16;  // of a batch, which far tips are fed in
 
 /// Stops a benchmark whose operation was refused, or its figure would be that of a refusal.
 inline bool accepted(benchmark::State& state, Verdict verdict) {
@@ -36,11 +36,10 @@ class Feeder {
  public:
   explicit Feeder(Books& books) : books_(books), slots_(max_rows), positions_(max_rows) {}
 
-  /// One more token to every slot, all in one batch.
-  Verdict one_each() {
-    std::int32_t const n = books_.slots();
-    for (std::int32_t s = 0; s < n; ++s) put(s, books_.slot(s), books_.tip(books_.slot(s)));
-    return run(n, n);
+  /// One more token to each of the slots [first, last), all in one batch.
+  Verdict one_each(std::int32_t first, std::int32_t last) {
+    for (std::int32_t s = first; s < last; ++s) put(s - first, books_.slot(s), books_.tip(books_.slot(s)));
+    return run(last - first, last - first);
   }
 
   /// The next tokens of one slot, up to `end`.
@@ -51,15 +50,6 @@ class Feeder {
       auto const n = static_cast<std::int32_t>(std::min<Position>(end - at, max_rows));
       for (std::int32_t i = 0; i < n; ++i) put(i, slot, at + i);
       verdict = run(n, 1);
-    }
-    return verdict;
-  }
-
-  /// Every slot up to `end`.
-  Verdict all_up_to(Position end) {
-    Verdict verdict = Verdict::accepted;
-    for (std::int32_t s = 0; s < books_.slots() && verdict == Verdict::accepted; ++s) {
-      verdict = up_to(books_.slot(s), end);
     }
     return verdict;
   }

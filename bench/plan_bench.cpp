@@ -1,7 +1,5 @@
 // What a batch costs the host: its plans, and the whole way of a token, against depths, tips and chunk lengths.
-#include "axes.hpp"
-
-#include <rollback/dsv4/memory.hpp>
+#include "prepared.hpp"
 
 namespace {
 
@@ -43,7 +41,7 @@ void plan(benchmark::State& state) {
   auto const rows = static_cast<std::int32_t>(state.range(0));
   SetUp s(state.range(1), state.range(2));
   Position const tip = state.range(3);
-  if (!axes::accepted(state, axes::Feeder(s.memory.books()).all_up_to(tip))) return;
+  if (!axes::accepted(state, axes::prepare(s.memory.books(), s.slot(), tip))) return;
   std::vector<Slot> const slots(static_cast<std::size_t>(rows), s.slot());
   std::vector<Position> positions(slots.size(), tip);
   for (std::int32_t i = 0; i < rows; ++i) positions[static_cast<std::size_t>(i)] += i;
@@ -60,7 +58,7 @@ void plan(benchmark::State& state) {
 void decode_step(benchmark::State& state) {
   SetUp s(state.range(0), state.range(1));
   rollback::Books& books = s.memory.books();
-  if (!axes::accepted(state, axes::Feeder(books).all_up_to(state.range(2)))) return;
+  if (!axes::accepted(state, axes::prepare(books, s.slot(), state.range(2)))) return;
   Slot const slot = s.slot();
   std::int32_t const one = 1;
   for (auto _ : state) {
@@ -80,7 +78,9 @@ BENCHMARK(plan)
     ->Args({1, 1, axes::aligned, axes::tip})
     ->Args({1, axes::per_token, axes::aligned, axes::tip})
     ->Args({1, 64, axes::aligned, axes::tip})
+    ->Args({1, 4096, axes::aligned, 1 << 14})
     ->Args({1, axes::per_token, 1024, axes::tip})
+    ->Args({1, axes::per_token, 4096, 1 << 20})
     ->Args({1, axes::per_token, axes::aligned, 1 << 20})
     ->Args({1, axes::per_token, axes::aligned, axes::tip + 127})  // ends a block everywhere, and keeps a boundary
     ->Args({16, axes::per_token, axes::aligned, axes::tip})
@@ -93,7 +93,9 @@ BENCHMARK(decode_step)
     ->Args({1, axes::aligned, axes::tip})
     ->Args({axes::per_token, axes::aligned, axes::tip})
     ->Args({64, axes::aligned, axes::tip})
+    ->Args({4096, axes::aligned, 1 << 14})
     ->Args({axes::per_token, 1024, axes::tip})
+    ->Args({axes::per_token, 4096, 1 << 20})
     ->Args({axes::per_token, axes::aligned, 1 << 20});
 
 }  // namespace
