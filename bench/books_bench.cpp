@@ -86,10 +86,10 @@ void nearest(benchmark::State& state) {
 void nearest_of_two_quanta(benchmark::State& state) {
   rollback::BooksOptions o;
   o.max_rows = axes::max_rows;
-  for (int i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 2; ++i) {
     rollback::Component c;
     c.states_inside_chunk = true;
-    c.quantum = static_cast<std::size_t>(state.range(i));
+    c.quantum = state.range(i);
     c.aligned = static_cast<std::int32_t>(state.range(2));
     o.components.push_back(c);
   }
